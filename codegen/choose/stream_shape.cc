@@ -20,6 +20,11 @@ constexpr StreamShape kShapesOfCores[] = {{64, 128, 1}, {128, 128, 1}, {64, 256,
 
 // Of the points of the common dimensions, for contractions to use what they read often enough.
 constexpr int64_t kPointsOfContractions = 64;
+// Of parts and of chunks, for contractions of those that leave out what a mask does not need; the
+// smaller they are, the less is computed in vain. The others are for extents that no numbers near
+// to the first ones divide.
+constexpr StreamShape kShapesOfMasked[] = {{64, 64, 1}, {128, 128, 1}};
+constexpr int64_t kLeastPointsOfMasked = 32;
 // Times that a chunk may be longer where parts are small.
 constexpr int64_t kLongerChunks = 8;
 
@@ -86,6 +91,38 @@ bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
   return false;
 }
 
+// Points of a part.
+int64_t PointsOf(const JointGroup& group) {
+  int64_t points = 1;
+  for (const int64_t part : group.part) points *= part;
+  return points;
+}
+
+// Whether parts leave out chunks that a mask does not need, as those of causal attention do, and
+// are large enough for contractions nevertheless.
+bool LeavesOutChunks(const Pipeline& pipeline, const JointGroup& group) {
+  if (std::min(PointsOf(group), group.chunk) < kLeastPointsOfMasked) return false;
+  if (group.chunk == StreamedExtent(pipeline, group)) return false;
+  const Result<StreamedSteps> steps = StreamedStepsOf(pipeline, group);
+  return steps.ok() && !steps->bounds.empty();
+}
+
+// In parts and chunks that leave out what a mask does not need, most nearly of one of the shapes.
+std::optional<JointGroup> Masked(const Pipeline& pipeline, const JointGroup& streamed,
+                                 const DeviceDescription& device) {
+  std::optional<JointGroup> best;
+  double most = 0;
+  for (const StreamShape& shape : kShapesOfMasked) {
+    JointGroup shaped = WithStreamShape(pipeline, streamed, device, shape);
+    const double share = std::min(static_cast<double>(PointsOf(shaped)) / shape.part,
+                                  static_cast<double>(shaped.chunk) / shape.chunk);
+    if (share <= most || !LeavesOutChunks(pipeline, shaped)) continue;
+    best = std::move(shaped);
+    most = share;
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device) {
@@ -95,12 +132,18 @@ absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device) {
 
 std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& group,
                                    const DeviceDescription& device, int64_t fits) {
-  if (fits >= kPointsOfContractions) return std::nullopt;
+  const bool has_room = fits >= kPointsOfContractions;
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  if (has_room && has_blocks) return std::nullopt;
   const double most = FastMemory(device);
   const bool is_needed = BytesOfChunk(pipeline, WithPart(pipeline, group, 1)) > most;
   std::optional<JointGroup> first;
   for (const JointGroup& streamed : StreamedGroups(pipeline, group)) {
     if (!is_needed && !HasContraction(pipeline, streamed)) continue;
+    if (!has_blocks) {
+      if (std::optional<JointGroup> masked = Masked(pipeline, streamed, device)) return masked;
+    }
+    if (has_room) continue;
     for (const StreamShape& shape : StreamShapes(device)) {
       JointGroup shaped = WithStreamShape(pipeline, streamed, device, shape);
       if (BytesOfChunk(pipeline, shaped) <= most) return shaped;

@@ -22,7 +22,8 @@ absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device);
 // The group with a streamed dimension, in parts and chunks of about the first of StreamShapes of
 // which fast memory holds what steps leave to one another, where that is worth it: memory is fast
 // for so many points of the common dimensions only (`fits`) that contractions in the group use what
-// they read too few times, or not even for one point; if for no shape either, of the first one.
+// they read too few times, or not even for one point; if for no shape either, of the first one. On
+// CPUs also where masks leave out chunks that are not computed then, as in causal attention.
 // nullopt: it is not, or there is no dimension that can be streamed (StreamedGroups).
 std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& group,
                                    const DeviceDescription& device, int64_t fits);

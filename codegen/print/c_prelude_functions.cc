@@ -80,32 +80,40 @@ constexpr float kErf[6][kErfLanes] = {
 // 1 + r + r * r * q(r) with the polynomial q of fourth degree of the least relative error, 3.1e-9.
 // Sums with 1.5 * 2^23 are rounded to integers, which are their lowest bits; the first part of
 // log(2) has zeros where products with n have bits; and x is taken from a range behind whose ends
-// the result is zero or infinite. 2^n may be no number, unlike both halves of it.
+// the result is zero or infinite. 2^n may be no number, unlike both halves of it. One instruction
+// scales by it, but takes a hundred cycles where the result is subnormal or rounded to zero: it
+// leaves out lanes that become zero, so that these need no range either.
 std::string CPrelude::ExponentialOfVectors(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string bits = VectorType({ScalarType::kInt32, type.lanes});
-  const std::string in_range = absl::Substitute(
-      "$1($0{} + 89.0f, $2($0{} + -104.0f, a))", absl::StrCat("(", vector, ")"),
-      ChoiceFunction(/*is_minimum=*/true, type), ChoiceFunction(/*is_minimum=*/false, type));
+  const std::string at_most =
+      absl::Substitute("$1(($0){} + 89.0f, ", vector, ChoiceFunction(/*is_minimum=*/true, type));
+  const std::string in_range =
+      absl::Substitute("  const $0 x = $1$2(($0){} + -104.0f, a));\n", vector, at_most,
+                       ChoiceFunction(/*is_minimum=*/false, type));
   const std::string powers = absl::Substitute(
       "  const $1 k = ($1)sum - 0x4b400000, half = k >> 1;\n"
       "  return p * ($0)((half + 127) << 23) * ($0)((k - half + 127) << 23);\n",
       vector, bits);
-  const std::string scaled =
-      SizeBytes(type.scalar) * type.lanes != 64
-          ? powers
-          : absl::StrCat(
-                "#if defined(__AVX512F__)\n  return __builtin_ia32_scalefps512_mask(p, n, "
-                "p, (unsigned short)-1, 4);\n#else\n",
-                powers, "#endif\n");
+  const auto with_scale = [&](absl::string_view one, absl::string_view otherwise) {
+    if (SizeBytes(type.scalar) * type.lanes != 64) return std::string(otherwise);
+    return absl::StrCat("#if defined(__AVX512F__)\n", one, "#else\n", otherwise, "#endif\n");
+  };
+  const std::string counts = absl::Substitute(
+      "  const unsigned short counts =\n"
+      "    __builtin_ia32_cmpps512_mask(a, ($0){} + -103.972084f, 5, (unsigned short)-1, 4);\n"
+      "  const $0 x = $1a);\n",
+      vector, at_most);
+  const std::string scaled = absl::Substitute(
+      "  return __builtin_ia32_scalefps512_mask(p, n, ($0){}, counts, 4);\n", vector);
   return absl::Substitute(
-      "  const $0 x = $1;\n"
+      "$1"
       "  const $0 sum = x * 1.44269504f + 12582912.0f, n = sum - 12582912.0f;\n"
       "  const $0 r = x - n * 0.693145752f - n * 1.42860677e-06f;\n"
       "  const $0 q = (((0.00138145948f * r + 0.0083687168f) * r + 0.0416683881f) * r +\n"
       "    0.166665206f) * r + 0.499999934f;\n"
       "  const $0 p = (q * r + 1.0f) * r + 1.0f;\n$2",
-      vector, in_range, scaled);
+      vector, with_scale(counts, in_range), with_scale(scaled, powers));
 }
 
 // erf of 16 lanes in single precision, off by less than three units in the last place, by

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
@@ -421,6 +422,35 @@ TEST(JointParameters, PartsOfAttentionOnCoresHaveManyQueries) {
   };
   EXPECT_GE(part_of("1024").back(), 64);
   EXPECT_LE(part_of("32").back() * 32 * 4, cpu.l1_bytes) << "they stay in it";
+}
+
+// Causal attention and sliding windows compute no scores in vain but on the edge of the mask, in
+// parts and chunks of about as many points whatever the extent, unless nothing near divides it.
+TEST(JointParameters, PartsOnCoresLeaveOutChunksThatMasksDoNotNeed) {
+  DeviceDescription cpu = TwoCores();
+  cpu.l1_bytes = 48 << 10;
+  cpu.l2_bytes = 2 << 20;
+  std::ifstream file(SourcePath("client/expressions/pipelines/causal_attention.mdh"));
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string causal = stream.str();
+  const auto group_of = [&](const std::string& text, const char* points,
+                            NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+    return DefaultJointGroups(*ParsePipeline(text, {{"I", points}}), cpu, numerics).at(0);
+  };
+  for (const auto& [points, each] : {std::pair{"1024", 64}, {"777", 111}, {"1000", 125}}) {
+    const JointGroup group = group_of(causal, points);
+    ASSERT_TRUE(group.is_streamed()) << points;
+    EXPECT_THAT(group.part, ElementsAre(1, 1, each));
+    EXPECT_EQ(group.chunk, each);
+  }
+  EXPECT_FALSE(group_of(causal, "1021").is_streamed());
+  EXPECT_FALSE(group_of(causal, "1024", NumericsPolicy::kExactOrder).is_streamed());
+  const auto with_mask = [&](const char* mask) {
+    return absl::StrReplaceAll(causal, {{"j <= i ?", mask}});
+  };
+  EXPECT_EQ(group_of(with_mask("j <= i && i - j < 100 ?"), "1024").chunk, 64);
+  EXPECT_FALSE(group_of(with_mask("j % 2 == 0 ?"), "1024").is_streamed());
 }
 
 TEST(JointParameters, WithoutCommonDimensionsThereAreNone) {

@@ -26,6 +26,8 @@ constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
 constexpr double kReadOnce = 8, kWordsReadOnce = 32;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
+// Vectors of a row along a reduction beside which combining its lanes takes long.
+constexpr int64_t kShortRow = 16;
 constexpr int kMostHalved = 2;
 constexpr int64_t kLeastReducedLanes = 4;
 constexpr size_t kMostOfWidth = 1;   // of these, with the same points along the lanes
@@ -237,6 +239,7 @@ class Ranking {
     const std::vector<int> rows = RowDimensions(choice);
     const int v = choice.vector_dimension;
     const bool has_reduced_lanes = v >= 0 && e_.is_reduction(v);
+    if (has_reduced_lanes && rows.empty()) TryShortRows(choice);
     for (size_t n = 0; n < rows.size(); ++n) {
       for (const int64_t count : RowCounts(rows[n], {2, 3, 4, 5, 6, 7, 8, 10, 12, 14})) {
         TileChoice one = choice;
@@ -255,6 +258,17 @@ class Ranking {
           }
         }
       }
+    }
+  }
+
+  // Of reductions that use nothing again as many short rows as results have lanes, which are
+  // combined for all of them at once.
+  void TryShortRows(TileChoice choice) {
+    if (size(choice.vector_dimension) > kShortRow * choice.lanes) return;
+    for (int d = e_.rank() - 1; d >= 0; --d) {
+      if (!e_.combine_operators()[d].is_concat() || size(d) < choice.lanes) continue;
+      choice.tile[d] = choice.lanes;
+      return Add(choice);
     }
   }
 

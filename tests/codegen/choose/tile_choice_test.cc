@@ -69,6 +69,18 @@ TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
   EXPECT_GT(best.tile[0], 2);
 }
 
+// Their lanes are combined for as many rows as a vector has lanes; long rows need no others, and
+// fewer are too few.
+TEST(TileChoiceTest, ShortRowsAreReducedTogether) {
+  const auto tile_of = [](const char* rows, const char* elements) {
+    const Expression sums = Shipped("sum_and_max.mdh", {{"I", rows}, {"K", elements}});
+    return Best(sums, NumericsPolicy::kReassociate, WideDevice()).tile;
+  };
+  EXPECT_THAT(tile_of("4096", "64"), ElementsAre(16, 16));
+  EXPECT_EQ(tile_of("4096", "4096")[0], 1);
+  EXPECT_EQ(tile_of("8", "64")[0], 1);
+}
+
 TEST(TileChoiceTest, RowsThatAreReadOnceHaveLanesAlongThem) {
   const Expression matvec = Shipped("matvec.mdh", {{"I", "4096"}, {"K", "4096"}});
   const TileChoice best = Best(matvec, NumericsPolicy::kReassociate);

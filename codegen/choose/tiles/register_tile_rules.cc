@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/choose/tiles/cache_parts.h"
+#include "codegen/choose/tiles/counted_expression.h"
 #include "codegen/choose/tiles/tile_register_choice.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
@@ -489,12 +490,13 @@ class Rules {
 TuningParameters ParametersOfTile(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   int64_t threads, const TileChoice& choice) {
-  if (Reassociates(numerics)) {
-    std::optional<TuningParameters> in_caches =
-        Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/true);
-    if (in_caches.has_value()) return *std::move(in_caches);
+  const Expression counted = CountedExpression(expression, device);
+  std::optional<TuningParameters> parameters;
+  for (const bool in_caches : {true, false}) {
+    if (parameters.has_value() || (in_caches && !Reassociates(numerics))) continue;
+    parameters = Rules(counted, model, device, numerics, threads).Run(choice, in_caches);
   }
-  return *Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/false);
+  return ForOwners(*std::move(parameters), expression, counted, model);
 }
 
 }  // namespace mdh

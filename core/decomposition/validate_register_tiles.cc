@@ -73,11 +73,7 @@ class Validator {
       return InvalidParameters("dot_unit=tiles: no dot instructions are used");
     }
     if (!plan.has_value()) return absl::OkStatus();
-    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
-    int v = -1;
-    for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
-      if (p_.tile[lanes_layer - 1][d] > 1) v = d;
-    }
+    const int v = LaneDimension(m_, p_);
     const std::optional<DotSides> sides = SidesOf(e_, *plan, v);
     if (!sides.has_value() || e_.is_reduction(v)) {
       return InvalidParameters("dot=", p_.dot,

@@ -38,11 +38,8 @@ class Rules {
   // not.
   std::optional<TuningParameters> Run(const TileChoice& choice, bool in_caches) {
     ApplyTile(choice);
-    if (in_caches) {
-      if (!PackInCaches(choice)) return std::nullopt;
-    } else {
-      ChooseCacheTiles(choice);
-    }
+    if (in_caches && !PackInCaches(choice)) return std::nullopt;
+    if (!in_caches) ChooseCacheTiles(choice);
     ChooseCoreTiles();
     OrderTiles();
     if (is_ordered()) KeepOrder();

@@ -15,6 +15,7 @@
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/presence.h"
 #include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/device/backends.h"
 #include "core/schedule/parameters_as_decisions.h"
@@ -49,6 +50,13 @@ Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDes
                             StoredResults stored) {
   if (low_level.parameters().lowering == Lowering::kLevels) {
     return BuildNestProgram(low_level, device, stored);
+  }
+  if (HasSeparateStrips(low_level.expression(), low_level.parameters())) {
+    const Expression separate = WithSeparateAccesses(low_level.expression());
+    const SystemModel& model = low_level.model();
+    return Lowered(LowerUnchecked(separate, model,
+                                  WithSeparateStrips(low_level.parameters(), separate, model)),
+                   device, stored);
   }
   const bool may_be_empty = low_level.shape().NeedsPresence();
   return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level));

@@ -122,6 +122,42 @@ bool HasSeparateCopies(const NestShape& nest) {
   return false;
 }
 
+bool HasSeparateStrips(const Expression& expression, const TuningParameters& parameters) {
+  for (int b = 0; b < std::ssize(expression.inputs()); ++b) {
+    const Buffer& buffer = expression.inputs()[b];
+    const bool is_copied = parameters.inputs[b].stage_layer != InputParameters::kInPlace;
+    if (is_copied && !CanStage(buffer) && CanStageApart(buffer)) return true;
+  }
+  return false;
+}
+
+TuningParameters WithSeparateStrips(const TuningParameters& parameters, const Expression& separate,
+                                    const SystemModel& model) {
+  const int v = LaneDimension(model, parameters);
+  TuningParameters apart = WithSeparateAccesses(parameters, separate);
+  const auto owners = static_cast<int>(parameters.inputs.size());
+  std::vector<bool> is_one_of_several(separate.inputs().size(), false);
+  for (int b = owners; b < std::ssize(separate.inputs()); ++b) {
+    is_one_of_several[b] = is_one_of_several[OwnerOf(separate, b)] = true;
+  }
+  for (int b = 0; b < std::ssize(separate.inputs()); ++b) {
+    const Buffer& buffer = separate.inputs()[b];
+    const int x = apart.inputs[b].strip_dimension;
+    if (!is_one_of_several[b]) continue;
+    const bool has_strips = x >= 0 && x < std::ssize(buffer.extents) && v >= 0;
+    if (!has_strips || PlainDimension(buffer, x) != v) apart.inputs[b] = ReadInPlace(buffer);
+  }
+  return apart;
+}
+
+int LaneDimension(const SystemModel& model, const TuningParameters& parameters) {
+  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
+  if (layer < 0) return -1;
+  const std::vector<int64_t>& tile = parameters.tile[layer];
+  const auto along = std::ranges::find_if(tile, [](int64_t lanes) { return lanes > 1; });
+  return along == tile.end() ? -1 : static_cast<int>(along - tile.begin());
+}
+
 int OwnerOf(const Expression& separate, int b) {
   const std::vector<Buffer>& inputs = separate.inputs();
   return static_cast<int>(std::ranges::find(inputs, inputs[b].name, &Buffer::name) -

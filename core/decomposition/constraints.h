@@ -48,6 +48,13 @@ Expression WithSeparateAccesses(const Expression& expression);
 TuningParameters WithSeparateAccesses(TuningParameters parameters, const Expression& separate);
 // Whether copies of some input of the nest are made apart.
 bool HasSeparateCopies(const NestShape& nest);
+// Of register tiles: whether an input is copied whose accesses move apart. Such a copy is in
+// strips, and of those accesses that have lanes along them; the others are read where they are.
+bool HasSeparateStrips(const Expression& expression, const TuningParameters& parameters);
+TuningParameters WithSeparateStrips(const TuningParameters& parameters, const Expression& separate,
+                                    const SystemModel& model);
+// The dimension that lanes are along; -1: there are none.
+int LaneDimension(const SystemModel& model, const TuningParameters& parameters);
 // The number of the input that number `b` of such an expression has the name of.
 int OwnerOf(const Expression& separate, int b);
 // Whether the whole input can be packed: it has nothing to read outside of itself.

@@ -32,7 +32,8 @@ class Validator {
       MDH_RETURN_IF_ERROR(AtParameter(Order(), {.kind = Kind::kOrder}));
     }
     for (int b = 0; b < std::ssize(p_.inputs); ++b) {
-      MDH_RETURN_IF_ERROR(AtParameter(Staging(b), {.kind = Kind::kInput, .buffer = b}));
+      MDH_RETURN_IF_ERROR(
+          AtParameter(Staging(b), {.kind = Kind::kInput, .buffer = OwnerOf(e_, b)}));
     }
     return Scratch();
   }
@@ -72,11 +73,7 @@ class Validator {
       return InvalidParameters("dot_unit=tiles: no dot instructions are used");
     }
     if (!plan.has_value()) return absl::OkStatus();
-    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
-    int v = -1;
-    for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
-      if (p_.tile[lanes_layer - 1][d] > 1) v = d;
-    }
+    const int v = LaneDimension(m_, p_);
     const std::optional<DotSides> sides = SidesOf(e_, *plan, v);
     if (!sides.has_value() || e_.is_reduction(v)) {
       return InvalidParameters("dot=", p_.dot,
@@ -195,9 +192,10 @@ class Validator {
   }
 
   // An error about one word of what is said of an input.
-  static Status AtWord(Status status, int b, const char* word) {
-    return AtParameter(std::move(status),
-                       {.kind = ParameterPlace::Kind::kInput, .buffer = b, .choice = word});
+  Status AtWord(Status status, int b, const char* word) const {
+    return AtParameter(
+        std::move(status),
+        {.kind = ParameterPlace::Kind::kInput, .buffer = OwnerOf(e_, b), .choice = word});
   }
 
   // What of copies in shared memory is said of an input; empty: nothing.
@@ -276,7 +274,7 @@ class Validator {
       const bool is_whole = input.stage_layer == InputParameters::kWholeBuffer;
       (is_whole ? shared_bytes : thread_bytes) += bytes;
       Largest& largest = is_whole ? of_all : of_thread;
-      if (bytes > largest.bytes) largest = {static_cast<int>(b), bytes};
+      if (bytes > largest.bytes) largest = {OwnerOf(e_, static_cast<int>(b)), bytes};
     }
     if (nest_.Slots() > 1 || e_.has_prefix_sum()) {
       shared_bytes += static_cast<double>(nest_.Slots()) * ResultArrayBytes(e_);
@@ -306,9 +304,38 @@ class Validator {
   const TuningParameters& p_;
 };
 
+// Some access of an input that is copied has lanes along the strips; words are of all accesses.
+Status SeparateStrips(const Expression& e, const TuningParameters& p, const Expression& separate,
+                      const TuningParameters& apart) {
+  for (int b = 0; b < std::ssize(e.inputs()); ++b) {
+    const Buffer& buffer = e.inputs()[b];
+    if (CanStage(buffer) || p.inputs[b].stage_layer == InputParameters::kInPlace) continue;
+    bool is_copied = false;
+    for (int c = 0; p.dot == 0 && c < std::ssize(separate.inputs()); ++c) {
+      const bool stays = apart.inputs[c].stage_layer == InputParameters::kInPlace;
+      is_copied = is_copied || (OwnerOf(separate, c) == b && !stays);
+    }
+    if (is_copied) continue;
+    return AtParameter(
+        InvalidParameters(buffer.name,
+                          " cannot be packed: its accesses differ in more than constants, "
+                          "or run backwards, and none of them has lanes along strips of the copy"),
+        {.kind = ParameterPlace::Kind::kInput, .buffer = b});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Status ValidateRegisterTiles(const NestShape& nest, const DeviceDescription& device) {
+  const Expression& e = nest.expression();
+  const TuningParameters& p = nest.parameters();
+  if (p.inputs.size() == e.inputs().size() && HasSeparateStrips(e, p)) {
+    const Expression separate = WithSeparateAccesses(e);
+    const TuningParameters apart = WithSeparateStrips(p, separate, nest.model());
+    MDH_RETURN_IF_ERROR(SeparateStrips(e, p, separate, apart));
+    return Validator(NestShape(separate, nest.model(), apart), device).Run();
+  }
   return Validator(nest, device).Run();
 }
 

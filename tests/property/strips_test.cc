@@ -120,5 +120,45 @@ INSTANTIATE_TEST_SUITE_P(
         "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:0,1:0; "
         "accumulate=registers; chains=one; compiler=gcc; remainder=overlap"));
 
+// Accesses of one buffer that move apart: of those with lanes along the strips there are copies.
+constexpr char kApart[] = R"(
+apart<T = fp32 | N = 53> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<N,N,N>( f, (++, ++, +) ) o
+  inp_view<T>( A: (i,j,k) -> (i,k), (i,j,k) -> (j,k), (i,j,k) -> (k,j) )
+where f(row, column, turned) -> C { C = row * column + turned }
+)";
+
+class SeparateStripsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SeparateStripsTest, ComputeWhatTheInterpreterComputes) {
+  for (const char* type : {"fp32", "fp64", "int8"}) {
+    SCOPED_TRACE(type);
+    ExpectRight(kApart, {{"T", type}}, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOneInput, SeparateStripsTest,
+    ::testing::Values(
+        // of the second access, as a whole and where it is used
+        "model=OpenMP+SIMD+RM; tile=32,53,53|32,53,53|32,53,53|4,32,4|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=whole:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=53,32,53|53,32,24|53,32,24|5,16,3|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:0,1:0; "
+        "accumulate=registers; chains=one; compiler=clang; remainder=vectors",
+        // of the third one, and of the first one
+        "model=OpenMP+SIMD+RM; tile=53,32,53|53,32,53|53,32,53|5,16,3|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:0,1:1; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=32,53,53|32,53,53|32,53,53|16,5,3|16,1,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        // lanes along the reduction: of two of them
+        "model=OpenMP+SIMD+RM; tile=32,53,53|32,53,53|32,53,53|4,3,16|1,1,16|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=whole:0,1:1; "
+        "accumulate=registers; chains=one; compiler=gcc"));
+
 }  // namespace
 }  // namespace mdh::strips_test

@@ -16,6 +16,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
     : MdhSpaceKind(std::move(given), LoweringTarget::kRegisterTiles),
       p_(problem_),
       e_(problem_.expression),
+      separate_(WithSeparateAccesses(e_)),
       innermost_(InnermostMemoryLayer(problem_.model)),
       lanes_layer_(problem_.model.LayerWith(LayerRole::kLanes) - 1),
       has_registers_(problem_.model.LayerWith(LayerRole::kRegisters) >= 0),
@@ -163,13 +164,23 @@ void RegisterDecompositions::AddRemainder() {
 
 // ---- Packed copies ----
 
+// Inputs of one access each that move apart, in place of input b; itself if all of them move alike.
+std::vector<Buffer> RegisterDecompositions::CopiesOf(int b) const {
+  std::vector<Buffer> copies;
+  for (int c = 0; c < std::ssize(separate_.inputs()); ++c) {
+    if (OwnerOf(separate_, c) == b) copies.push_back(separate_.inputs()[c]);
+  }
+  return copies;
+}
+
 void RegisterDecompositions::AddStaging(int b) {
   const Buffer& buffer = e_.inputs()[b];
-  const auto inputs = static_cast<double>(e_.inputs().size());
+  const std::vector<Buffer> copies = CopiesOf(b);
+  const auto inputs = static_cast<double>(separate_.inputs().size());
   std::vector<int64_t> layers = {InputParameters::kInPlace}, strips = {-1};
-  if (CanStage(buffer)) {
+  if (CanStageApart(buffer)) {
     // A last strip that is stored whole at most doubles a copy.
-    if (CanStageWhole(buffer) &&
+    if (CanStageWhole(copies[0]) &&
         2 * static_cast<double>(buffer.size_bytes()) <= WholeBytes() / inputs) {
       layers.push_back(InputParameters::kWholeBuffer);
     }
@@ -178,11 +189,12 @@ void RegisterDecompositions::AddStaging(int b) {
       if (p_.model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
     }
     for (int x = 0; x < std::ssize(buffer.extents); ++x) {
-      const int d = PlainDimension(buffer, x);
-      const bool is_tiled = d >= 0 && p_.size(d) > 1 && (!p_.is_ordered(d) || has_lanes_[d]);
-      if (is_tiled) strips.push_back(x);
+      if (std::ranges::any_of(copies, [&](const Buffer& copy) { return HasStrips(copy, x); }))
+        strips.push_back(x);
     }
   }
+  // Strips of accesses that move apart are along lanes.
+  if (copies.size() > 1 && strips.size() == 1) layers = {InputParameters::kInPlace};
   Staging staging;
   staging.layer = builder_.Add(absl::StrCat("stage_", buffer.name), std::move(layers));
   staging.strip = builder_.Add(absl::StrCat("strip_", buffer.name), std::move(strips));
@@ -192,6 +204,29 @@ void RegisterDecompositions::AddStaging(int b) {
   staging.layout.Add(builder_, absl::StrCat("layout_", buffer.name),
                      static_cast<int>(buffer.extents.size()), is_copied);
   staging_.push_back(std::move(staging));
+  if (copies.size() > 1) LimitSeparateStrips(b, copies);
+}
+
+// Whether copies can have strips along index x.
+bool RegisterDecompositions::HasStrips(const Buffer& copy, int x) const {
+  const int d = PlainDimension(copy, x);
+  return d >= 0 && p_.size(d) > 1 && (!p_.is_ordered(d) || has_lanes_[d]);
+}
+
+// Some access has lanes along the strips.
+void RegisterDecompositions::LimitSeparateStrips(int b, const std::vector<Buffer>& copies) {
+  const Staging& staging = staging_[b];
+  if (builder_.parameters()[staging.layer].range.size() == 1) return;
+  Formula has_lanes = builder_.At(staging.layer) == InputParameters::kInPlace;
+  for (const Buffer& copy : copies) {
+    for (int x = 0; x < std::ssize(copy.extents); ++x) {
+      const int d = PlainDimension(copy, x);
+      if (!HasStrips(copy, x) || !has_lanes_[d]) continue;
+      has_lanes =
+          has_lanes || (builder_.At(staging.strip) == x && builder_.At(vector_dimension_) == d);
+    }
+  }
+  builder_.Require(absl::StrCat("strips of ", e_.inputs()[b].name, " are along lanes"), has_lanes);
 }
 
 // ---- Tiles ----

@@ -37,7 +37,10 @@ class RegisterDecompositions : public MdhSpaceKind {
   void AddStores();
   void LimitStores();
   void AddRemainder();
+  std::vector<Buffer> CopiesOf(int b) const;
   void AddStaging(int b);
+  bool HasStrips(const Buffer& copy, int x) const;
+  void LimitSeparateStrips(int b, const std::vector<Buffer>& copies);
   void AddDimension(int d);
   void AddOrder(int l, int d, const DimensionParts& parts);
   void AddOrderedLevels(int d, DimensionParts& parts);
@@ -53,6 +56,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   // ---- Limits (mdh_space_registers_limits.cc) ----
   void AddLimits();
   void LimitCopies(int b);
+  void LimitCopy(int b, const Buffer& copy);
   double WholeBytes() const;
   double OperationLimit() const;
   double MaxSlots() const;
@@ -92,8 +96,9 @@ class RegisterDecompositions : public MdhSpaceKind {
 
   const MdhProblem& p_;
   const Expression& e_;
-  const int innermost_;  // layer of the register tiles
-  int lanes_layer_;      // layer whose tiles are the lanes, or -1
+  const Expression separate_;  // WithSeparateAccesses
+  const int innermost_;        // layer of the register tiles
+  int lanes_layer_;            // layer whose tiles are the lanes, or -1
   const bool has_registers_;
   const bool decides_lanes_;
   const bool offers_tiles_;

@@ -114,8 +114,11 @@ Formula RegisterDecompositions::RegistersOfVector() const {
 }
 
 void RegisterDecompositions::LimitCopies(int b) {
-  const Buffer& buffer = e_.inputs()[b];
-  const double bytes = MostStagedBytes(p_.device) / static_cast<double>(e_.inputs().size());
+  for (const Buffer& copy : CopiesOf(b)) LimitCopy(b, copy);
+}
+
+void RegisterDecompositions::LimitCopy(int b, const Buffer& buffer) {
+  const double bytes = MostStagedBytes(p_.device) / static_cast<double>(separate_.inputs().size());
   const double elements = bytes / (2.0 * static_cast<double>(buffer.type.size_bytes()));
   const Range& stages = builder_.parameters()[staging_[b].layer].range;
   for (uint32_t n = 0; n < stages.size(); ++n) {

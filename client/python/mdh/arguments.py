@@ -8,6 +8,7 @@ Everything else takes the long way, which finds out what is wrong.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, List, NoReturn, Sequence, Tuple
 
 from .arrays import ArrayView, view_of
@@ -20,6 +21,7 @@ from .types import TYPE_OF_NAME
 _TORCH_TYPES = {
     "fp16": "torch.float16", "bf16": "torch.bfloat16", "fp32": "torch.float32", "fp64": "torch.float64",
     "int8": "torch.int8", "uint8": "torch.uint8", "int32": "torch.int32", "int64": "torch.int64"}
+_LOOK = operator.attrgetter("is_cpu", "shape", "requires_grad", "dtype")
 
 
 class Fit:
@@ -145,9 +147,7 @@ class ArgumentCheck:
         pointers: List[int] = []
         owners: List[Any] = []
         for array, fit in zip(arrays, fits):
-            pointer = 0 if self._is_on_gpu else (_at_a_glance(array, fit)
-                                                 or _tensor_at_a_glance(array, fit))
-            owner = array
+            pointer, owner = 0 if self._is_on_gpu else _at_a_glance(array, fit), array
             if pointer == 0:
                 pointer, owner = self._long_way(array, fit)
             pointers.append(pointer)
@@ -220,31 +220,27 @@ class ArgumentCheck:
 
 
 def _at_a_glance(array: Any, fit: Fit) -> int:
-    """Where the elements of an array of numpy are that fits; 0: a closer look is needed."""
+    """Where the elements are of an array of numpy, or a tensor of torch, that fits; 0: a closer look is
+    needed, as it is at what torch lends nobody: tensors with gradients."""
     try:
+        if type(array).__module__ == "torch":
+            pointer: int = array.data_ptr() if _tensor_fits(array, fit) else 0
+            return 0 if pointer % fit.alignment_bytes else pointer
         found = array.__array_interface__
         if found["typestr"] != fit.typestr or found["shape"] != fit.shape or not fit.shape:
             return 0
         strides, (pointer, is_read_only) = found.get("strides"), found["data"]
-    except Exception:  # no array of numpy's
+    except Exception:  # neither of them, or a tensor without memory
         return 0
     if strides != fit.strides and not (strides is None and fit.is_dense):
         return 0
     return 0 if pointer % fit.alignment_bytes or (is_read_only and fit.is_output) else pointer
 
 
-def _tensor_at_a_glance(array: Any, fit: Fit) -> int:
-    """The same of a tensor of torch; not of what torch lends nobody, as tensors with gradients."""
-    try:
-        if type(array).__module__ != "torch" or not fit.torch_type or not fit.shape:
-            return 0
-        fits = (array.device.type == "cpu" and str(array.dtype) == fit.torch_type
-                and array.shape == fit.shape and array.stride() == fit.steps
-                and not array.requires_grad and not array.is_neg())
-        pointer: int = array.data_ptr() if fits else 0
-    except Exception:  # no tensor with memory
-        return 0
-    return 0 if pointer % fit.alignment_bytes else pointer
+def _tensor_fits(array: Any, fit: Fit) -> bool:
+    is_on_cpu, shape, needs_gradient, dtype = _LOOK(array)  # at once: a call may take as long as a kernel
+    return (is_on_cpu and shape == fit.shape != () and not needs_gradient and not array.is_neg()
+            and array.stride() == fit.steps and str(dtype) == fit.torch_type)
 
 
 def argument_of(name: str, type_: str, extents: Sequence[int], strides: Sequence[int] = (), *,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/choose/tiles/cache_parts.h"
+#include "codegen/choose/tiles/counted_expression.h"
 #include "codegen/choose/tiles/tile_register_choice.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
@@ -37,11 +38,8 @@ class Rules {
   // not.
   std::optional<TuningParameters> Run(const TileChoice& choice, bool in_caches) {
     ApplyTile(choice);
-    if (in_caches) {
-      if (!PackInCaches(choice)) return std::nullopt;
-    } else {
-      ChooseCacheTiles(choice);
-    }
+    if (in_caches && !PackInCaches(choice)) return std::nullopt;
+    if (!in_caches) ChooseCacheTiles(choice);
     ChooseCoreTiles();
     OrderTiles();
     if (is_ordered()) KeepOrder();
@@ -489,12 +487,13 @@ class Rules {
 TuningParameters ParametersOfTile(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   int64_t threads, const TileChoice& choice) {
-  if (Reassociates(numerics)) {
-    std::optional<TuningParameters> in_caches =
-        Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/true);
-    if (in_caches.has_value()) return *std::move(in_caches);
+  const Expression counted = CountedExpression(expression, device);
+  std::optional<TuningParameters> parameters;
+  for (const bool in_caches : {true, false}) {
+    if (parameters.has_value() || (in_caches && !Reassociates(numerics))) continue;
+    parameters = Rules(counted, model, device, numerics, threads).Run(choice, in_caches);
   }
-  return *Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/false);
+  return ForOwners(*std::move(parameters), expression, counted, model);
 }
 
 }  // namespace mdh

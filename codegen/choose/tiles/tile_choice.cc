@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "codegen/choose/tiles/counted_expression.h"
 #include "codegen/choose/tiles/tile_cost.h"
 #include "codegen/choose/tiles/tile_register_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
@@ -404,7 +405,8 @@ double ReuseOf(const Expression& expression, const Buffer& buffer) {
 std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   size_t most) {
-  return Ranking(expression, model, device, numerics).Run(most);
+  const Expression counted = CountedExpression(expression, device);
+  return Ranking(counted, model, device, numerics).Run(most);
 }
 
 }  // namespace mdh

@@ -21,9 +21,10 @@ struct TileChoice {
   bool independent_accumulators = false;
   // Results are combined in the output: the loops of reductions run around those of the outputs.
   bool accumulates_in_output = false;
-  std::vector<bool> packed;  // per input: in strips along the lanes; rows of tiles: as they are
-  int dot = 0;               // TuningParameters::dot
-  int64_t group = 1;         // elements of its words
+  // Per input of CountedExpression: in strips along the lanes; rows of tiles: as they are.
+  std::vector<bool> packed;
+  int dot = 0;        // TuningParameters::dot
+  int64_t group = 1;  // elements of its words
   DotUnit dot_unit = DotUnit::kVectors;
   double cycles = 0;  // estimate, for all points
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/choose/tiles/counted_expression.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
@@ -11,11 +12,11 @@ namespace mdh {
 
 TileEstimate::TileEstimate(const Expression& expression, const SystemModel& model,
                            const DeviceDescription& device, NumericsPolicy numerics)
-    : e_(expression),
+    : e_(CountedExpression(expression, device)),
       model_(model),
       device_(device),
       innermost_(InnermostMemoryLayer(model)),
-      cost_(expression, device, numerics) {}
+      cost_(e_, device, numerics) {}
 
 double TileEstimate::Cycles(const TuningParameters& p) const {
   return std::max(1.0, cost_.Cycles(ChoiceOf(p)) * BusiestShare(p));
@@ -25,15 +26,15 @@ double TileEstimate::Cycles(const TuningParameters& p) const {
 TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
   TileChoice choice;
   choice.tile = p.tile[innermost_];
-  const int layer = model_.LayerWith(LayerRole::kLanes);
-  for (int d = 0; layer > 0 && d < e_.rank(); ++d) {
-    if (p.tile[layer - 1][d] == 1) continue;
-    choice.vector_dimension = d;
-    choice.lanes = p.tile[layer - 1][d];
+  if (const int v = LaneDimension(model_, p); v >= 0) {
+    choice.vector_dimension = v;
+    choice.lanes = p.tile[model_.LayerWith(LayerRole::kLanes) - 1][v];
   }
   choice.independent_accumulators = p.independent_accumulators;
   choice.accumulates_in_output = p.accumulate_in == AccumulateIn::kOutput;
-  for (const InputParameters& input : p.inputs) {
+  const bool is_apart = p.inputs.size() < e_.inputs().size();
+  for (const InputParameters& input :
+       is_apart ? WithSeparateStrips(p, e_, model_).inputs : p.inputs) {
     choice.packed.push_back(input.stage_layer != InputParameters::kInPlace);
   }
   choice.dot = p.dot;

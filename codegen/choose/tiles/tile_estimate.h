@@ -13,6 +13,8 @@ class TileEstimate {
   // `expression`: whose dimensions are fused as those of the parameters.
   TileEstimate(const Expression& expression, const SystemModel& model,
                const DeviceDescription& device, NumericsPolicy numerics);
+  TileEstimate(const TileEstimate&) = delete;
+  TileEstimate& operator=(const TileEstimate&) = delete;
 
   // Of the core that takes longest, by its register tiles, which they must have
   // (Lowering::kTiles), and by how points are divided among cores; of caches it knows what TileCost
@@ -23,7 +25,7 @@ class TileEstimate {
   TileChoice ChoiceOf(const TuningParameters& parameters) const;
   double BusiestShare(const TuningParameters& parameters) const;
 
-  const Expression& e_;
+  const Expression e_;  // CountedExpression
   const SystemModel& model_;
   const DeviceDescription& device_;
   int innermost_;

@@ -49,13 +49,9 @@ void LoopPlan::PlanLoops() {
     if (model.layers[l].role == LayerRole::kMemory) innermost_memory = l;
   }
   register_tile_ = p.tile[innermost_memory];
-  if (const int lanes = model.LayerWith(LayerRole::kLanes); lanes > 0) {
-    for (int d = 0; d < rank(); ++d) {
-      if (p.tile[lanes - 1][d] > 1) {
-        vector_dimension_ = d;
-        lanes_ = static_cast<int>(p.tile[lanes - 1][d]);
-      }
-    }
+  vector_dimension_ = LaneDimension(model, p);
+  if (vector_dimension_ >= 0) {
+    lanes_ = static_cast<int>(p.tile[model.LayerWith(LayerRole::kLanes) - 1][vector_dimension_]);
   }
   narrow_reduction_ = NarrowReductionOf(expression());
   if (!ReducesNarrowVectors(narrow_reduction_, expression(), vector_dimension_, lanes_))
@@ -98,9 +94,12 @@ void LoopPlan::PlanStaging() {
     if (input.stage_layer == InputParameters::kInPlace) continue;
     const Buffer& buffer = expression().inputs()[b];
     const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
+    // Inputs of one name (WithSeparateAccesses) have copies of their own.
+    const auto owner = static_cast<size_t>(OwnerOf(expression(), static_cast<int>(b)));
+    const std::string suffix = owner == b ? "_packed" : absl::StrCat("_packed_", b);
     StagedCopy copy{.input = static_cast<int>(b),
                     .layer = input.stage_layer,
-                    .name = absl::StrCat(names_.inputs[b], "_packed"),
+                    .name = names_.inputs[b] + suffix,
                     .extents = buffer.extents,
                     .strides = {},
                     .strip_dimension = input.strip_dimension,

@@ -135,6 +135,11 @@ class TileFunctionBuilder {
     const auto kind = is_written ? Parameter::Kind::kOutput : Parameter::Kind::kInput;
     result_.parameters.push_back({role, index, {kind, name, type.scalar(), type.is_record()}});
   }
+  // Inputs of one name (WithSeparateAccesses) are one argument.
+  bool IsDeclared(const std::string& name) const {
+    return std::ranges::any_of(result_.parameters,
+                               [&](const TileParameter& p) { return p.parameter.name == name; });
+  }
   void AddIndex(TileParameter::Role role, int index, const std::string& name) {
     result_.parameters.push_back({role, index, {Parameter::Kind::kIndex, name}});
   }
@@ -147,6 +152,7 @@ class TileFunctionBuilder {
       const int passed = expression().passed_store_input(static_cast<int>(b));
       const bool is_input = passed < static_cast<int>(expression().inputs().size());
       if (is_input && plan_.StagedInput(passed) == nullptr) continue;
+      if (IsDeclared(plan_.input_name(passed))) continue;
       AddPointer(TileParameter::Role::kInput, passed, plan_.input_name(passed), read[b].type);
     }
   }
@@ -158,7 +164,7 @@ class TileFunctionBuilder {
       if (const StagedCopy* copy = plan_.StagedInput(index)) {
         AddPointer(TileParameter::Role::kStaged, index, copy->name,
                    copy->group > 1 ? ElementType(copy->type) : type);
-      } else {
+      } else if (!IsDeclared(plan_.input_name(index))) {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
     }

@@ -176,6 +176,26 @@ TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {
   EXPECT_EQ(p.tile[0], (std::vector<int64_t>{1, 4096, 12544}));  // rows stay whole
 }
 
+// Of a Gram matrix, of rows of one buffer, those with lanes are packed as a product's are.
+TEST(TileChoiceTest, AccessesOfOneBufferThatMoveApartArePackedApart) {
+  const Expression gram = *ParseExpression(R"(
+gram :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<376,376,1109>( f, (++, ++, +) ) o
+  inp_view<fp32>( A: (i,j,k) -> (i,k), (i,j,k) -> (j,k) )
+where f(a, b) -> c { c = a * b }
+)");
+  const SystemModel model = OpenMpSimdRegistersModel();
+  int packed = 0;
+  for (const TuningParameters& p :
+       StartingParameters(gram, model, WideDevice(), NumericsPolicy::kReassociate)) {
+    ASSERT_EQ(p.inputs.size(), 1u);
+    EXPECT_TRUE(Validate(gram, model, WideDevice(), p).ok());
+    packed += p.inputs[0].strip_dimension == 0;
+  }
+  EXPECT_GT(packed, 0);
+}
+
 TEST(TileChoiceTest, WithoutLanesThereAreNone) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "64"}, {"J", "64"}, {"K", "64"}});
   for (const TileChoice& choice :

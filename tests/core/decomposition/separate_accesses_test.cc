@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
@@ -12,6 +13,7 @@ namespace mdh::separate_accesses_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A has two kinds of accesses, and two of the first kind.
 constexpr char kTurned[] = R"(
@@ -59,6 +61,58 @@ TEST(SeparateAccessesTest, OthersStayAsTheyAre) {
     TuningParameters p;
     for (const Buffer& input : e.inputs()) p.inputs.push_back(ReadInPlace(input));
     EXPECT_EQ(WithSeparateAccesses(p, separate).inputs.size(), separate.inputs().size());
+  }
+}
+
+// Of a Gram matrix, in register tiles with lanes along one dimension.
+class GramTest : public ::testing::Test {
+ protected:
+  TuningParameters WithLanes(int d) const {
+    TuningParameters p = SinglePoints(gram_, model_, NumericsPolicy::kReassociate);
+    for (int l = 0; l < InnermostMemoryLayer(model_); ++l) p.tile[l] = {8, 8, 8};
+    for (int l = InnermostMemoryLayer(model_); l < model_.LayerWith(LayerRole::kLanes); ++l) {
+      p.tile[l][d] = 8;
+    }
+    return p;
+  }
+
+  static TuningParameters Copied(TuningParameters p, int strips) {
+    p.inputs[0] = {
+        .stage_layer = InputParameters::kWholeBuffer, .layout = {0, 1}, .strip_dimension = strips};
+    return p;
+  }
+
+  const Expression gram_ = *ParseExpression(R"(
+gram :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<8,8,8>( f, (++, ++, +) ) o
+  inp_view<fp32>( A: (i,j,k) -> (i,k), (i,j,k) -> (j,k) )
+where f(a, b) -> c { c = a * b }
+)");
+  const SystemModel model_ = OpenMpSimdRegistersModel();
+};
+
+TEST_F(GramTest, CopiesInStripsAreOfTheAccessesWithLanes) {
+  const Expression separate = WithSeparateAccesses(gram_);
+  for (const int d : {0, 1}) {
+    const TuningParameters p = Copied(WithLanes(d), 0);
+    EXPECT_EQ(LaneDimension(model_, p), d);
+    EXPECT_TRUE(HasSeparateStrips(gram_, p));
+    EXPECT_FALSE(HasSeparateStrips(gram_, WithLanes(d)));
+    const TuningParameters apart = WithSeparateStrips(p, separate, model_);
+    ASSERT_EQ(apart.inputs.size(), 2u);
+    EXPECT_EQ(apart.inputs[d], p.inputs[0]);
+    EXPECT_EQ(apart.inputs[1 - d], ReadInPlace(gram_.inputs()[0]));
+    EXPECT_TRUE(Validate(gram_, model_, DeviceDescription(), p).ok())
+        << Validate(gram_, model_, DeviceDescription(), p).message();
+  }
+}
+
+TEST_F(GramTest, OtherCopiesAreRefused) {
+  for (const int strips : {-1, 1}) {
+    const TuningParameters p = Copied(WithLanes(1), strips);
+    EXPECT_THAT(std::string(Validate(gram_, model_, DeviceDescription(), p).message()),
+                HasSubstr("none of them has lanes along strips of the copy"));
   }
 }
 

@@ -60,7 +60,11 @@ Status EnterKernelSanitizers(char** argv) {
   }
   MDH_ASSIGN_OR_RETURN(const std::string library, FindKernelSanitizers());
   setenv(kPreload, library.c_str(), 1);
-  setenv("ASAN_OPTIONS", "detect_leaks=0:print_legend=0:detect_stack_use_after_return=1", 0);
+  // Blocks contain no numbers before something is written to them.
+  setenv("ASAN_OPTIONS",
+         "detect_leaks=0:print_legend=0:detect_stack_use_after_return=1:malloc_fill_byte=255:"
+         "max_malloc_fill_size=1073741824",
+         0);
   setenv("UBSAN_OPTIONS", "print_stacktrace=1", 0);
   execv("/proc/self/exe", argv);
   return FailedPrecondition("this program cannot be started again");

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -121,6 +122,8 @@ class Buffers {
       Add(output.buffer.name, static_cast<size_t>(output.buffer.size_bytes()), placement);
     }
     Add("its scratch memory", static_cast<size_t>(scratch_bytes), placement);
+    // What nothing was written to is no number.
+    std::memset(scratch(), 0xFF, static_cast<size_t>(scratch_bytes));
   }
 
   std::vector<void*> Arguments() const {
@@ -147,9 +150,7 @@ class Buffers {
 
 // What is wrong with one run, or an empty string.
 std::string RunOnce(const Judgement& judged, const LoadedKernel& kernel, int threads,
-                    Placement placement) {
-  const Buffers buffers(judged, threads > 0 ? kernel.scratch_bytes(threads) : 0, placement);
-  if (!HasKernelSanitizers()) ReportFaults(&buffers.named());
+                    const Buffers& buffers) {
   const int status =
       kernel.Run(threads, buffers.Arguments(), threads > 0 ? buffers.scratch() : nullptr);
   if (status != 0) return absl::StrCat("the entry returned ", status);
@@ -166,22 +167,79 @@ std::string RunOnce(const Judgement& judged, const LoadedKernel& kernel, int thr
   return "";
 }
 
-// The same for all ways to run it, in all kinds of memory that this process has.
-std::string RunAll(const Judgement& judged, const std::string& library) {
-  void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) return dlerror();
-  const LoadedKernel kernel(judged.kernel, loaded);
-  if (!kernel.complete()) return "a function is missing";
-  if (const Status connected = ConnectOpenMp(loaded); !connected.ok()) {
-    return std::string(connected.message());
+// Two calls at once, which share the scratch memory that is kept.
+class TwoCalls {
+ public:
+  TwoCalls(const Judgement& judged, const LoadedKernel& kernel) : judged_(judged), kernel_(kernel) {
+    for (auto& buffers : buffers_) {
+      buffers = std::make_unique<Buffers>(judged, 0, Placement::kAtEnd);
+    }
+    if (!HasKernelSanitizers()) ReportFaults(&buffers_[0]->named());
   }
+
+  // By threads of this program.
+  std::string ByThreads() {
+    std::thread other([this] { Call(1); });
+    Call(0);
+    other.join();
+    return Wrong();
+  }
+  // By threads of the OpenMP runtime that the kernel runs on, inside of a parallel region.
+  std::string InParallelRegion(const OpenMpRuntime& openmp) {
+    thread_ = openmp.thread;
+    const auto call = [](void* self) {
+      auto* const calls = static_cast<TwoCalls*>(self);
+      calls->Call(calls->thread_());
+    };
+    openmp.parallel(call, this, 2, 0);
+    return Wrong();
+  }
+
+ private:
+  void Call(int number) { wrong_[number] = RunOnce(judged_, kernel_, kCall, *buffers_[number]); }
+  std::string Wrong() const {
+    const std::string wrong = wrong_[0] + wrong_[1];
+    return wrong.empty() ? "" : absl::StrCat(wrong, ", of two at once");
+  }
+
+  const Judgement& judged_;
+  const LoadedKernel& kernel_;
+  std::unique_ptr<Buffers> buffers_[2];
+  std::string wrong_[2];
+  int (*thread_)() = nullptr;
+};
+
+// The same for all ways to run it, in all kinds of memory that this process has.
+std::string RunAll(const Judgement& judged, const LoadedKernel& kernel) {
   std::vector<Placement> placements = {Placement::kAtEnd, Placement::kAtBegin};
   if (HasKernelSanitizers()) placements.push_back(Placement::kHeap);
   for (const Placement placement : placements) {
     for (const int threads : {kEntry, kCall, 1, 3, 7}) {
-      const std::string wrong = RunOnce(judged, kernel, threads, placement);
+      const Buffers buffers(judged, threads > 0 ? kernel.scratch_bytes(threads) : 0, placement);
+      if (!HasKernelSanitizers()) ReportFaults(&buffers.named());
+      const std::string wrong = RunOnce(judged, kernel, threads, buffers);
       if (!wrong.empty()) return wrong;
     }
+  }
+  return TwoCalls(judged, kernel).ByThreads();
+}
+
+// Loads, runs and unloads it, twice.
+std::string JudgeLibrary(const Judgement& judged, const std::string& library) {
+  for (int n = 0; n < 2; ++n) {
+    void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (loaded == nullptr) return dlerror();
+    const LoadedKernel kernel(judged.kernel, loaded);
+    if (!kernel.complete()) return "a function is missing";
+    // The runtime stays: its threads wait in its code.
+    const Result<OpenMpRuntime> openmp = FindOpenMpRuntime();
+    Status connected = openmp.status();
+    if (connected.ok()) connected = ConnectOpenMp(loaded);
+    if (!connected.ok()) return std::string(connected.message());
+    const std::string wrong =
+        n == 0 ? RunAll(judged, kernel) : TwoCalls(judged, kernel).InParallelRegion(*openmp);
+    if (!wrong.empty()) return wrong;
+    dlclose(loaded);
   }
   return "";
 }
@@ -235,7 +293,8 @@ Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kerne
     close(channel[0]);
     dup2(channel[1], STDERR_FILENO);  // reports of sanitizers
     setenv("OMP_NUM_THREADS", "2", 1);
-    const std::string wrong = RunAll({outputs, kernel, inputs, expected, units}, library);
+    setenv("OMP_WAIT_POLICY", "passive", 1);  // others compute at the same time
+    const std::string wrong = JudgeLibrary({outputs, kernel, inputs, expected, units}, library);
     const ssize_t written = write(channel[1], wrong.data(), wrong.size());
     _exit(written == static_cast<ssize_t>(wrong.size()) && wrong.empty() ? 0 : 1);
   }

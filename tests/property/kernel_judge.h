@@ -36,8 +36,9 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
 // for the sign of zeros), with `expected`; elements that no index function reaches must be zero, or
 // untouched where they are kept. Nothing may be read or written before or behind inputs, outputs
 // and scratch memory, and inputs not be written (GuardedBytes). Runs it through its OpenMP entry,
-// through CallSource and through its body with 1, 3 and 7 threads. `units`: see DifferenceOf.
-// Errors: Internal, saying what differs, or with the sanitizers' report.
+// through CallSource, also by two threads at once and, after it was unloaded, in a parallel region,
+// and through its body with 1, 3 and 7 threads. `units`: see DifferenceOf. Errors: Internal, saying
+// what differs, or with the sanitizers' report.
 Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
                    const std::string& library, const std::vector<BufferBytes>& inputs,
                    const std::vector<BufferBytes>& expected, int units = 0);

@@ -53,6 +53,10 @@ TEST(KernelSanitizersTest, FindWhatIsWrong) {
        "stack-buffer-overflow"},
       {"char* block = malloc(8); free(block); free(block + one - 1);", "double-free"},
       {"char* block = malloc(8); free(block); seen = block[one];", "heap-use-after-free"},
+      {"char* restrict p = (char*)(scratch + 0);\n"
+       "  char* restrict q = (char*)(scratch + 64);\n"
+       "  p[63 + one] = 0, seen = q[0];",
+       "use-after-poison"},
       {"seen = *(float*)(scratch + one);", "misaligned address"},
       {"seen = (float)(large + one);", "signed integer overflow"},
       {"seen = 1 << (31 + one);", "shift exponent 32"},

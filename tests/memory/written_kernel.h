@@ -29,7 +29,7 @@ inline Kernel CopyAfter(const std::string& statements) {
       "  $0\n"
       "  for (int n = 0; n < 17; ++n) y[n] = a[n];\n}\n"
       "int mdh_copy(const float* a, float* y, char* scratch) {\n"
-      "  char* own = malloc(128);\n"
+      "  char* own = malloc(mdh_copy_scratch_bytes(1));\n"
       "  mdh_copy_body(0, 0, 1, a, y, own);\n"
       "  free(own);\n  return 0;\n}\n",
       statements);

@@ -19,6 +19,7 @@
 #include "core/kernel/kernel_call.h"
 #include "tests/memory/guarded_bytes.h"
 #include "tests/memory/kernel_sanitizers.h"
+#include "tests/memory/scratch_gaps.h"
 
 namespace mdh {
 namespace {
@@ -265,12 +266,12 @@ bool ClangWorks(const std::string& directory) {
 
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name) {
   const std::string stem = directory + "/" + name;
-  std::ofstream(stem + ".c") << kernel.source
+  // The sanitizers are gcc's, which compiles what is for clang, too.
+  const bool is_sanitized = HasKernelSanitizers();
+  std::ofstream(stem + ".c") << (is_sanitized ? WithScratchGaps(kernel.source) : kernel.source)
                              << CallSource({.entry = kernel.entry,
                                             .arguments = static_cast<int>(kernel.arguments.size()),
                                             .stages = kernel.stages});
-  // The sanitizers are gcc's, which compiles what is for clang, too.
-  const bool is_sanitized = HasKernelSanitizers();
   const bool by_gcc = kernel.compiler == Compiler::kGcc || is_sanitized;
   const std::string command =
       absl::StrCat(by_gcc ? "gcc" : "clang", " -shared -fPIC -w -o ", stem, ".so ", stem, ".c ",

@@ -29,7 +29,8 @@ class TemporaryDirectory {
 bool ClangWorks(const std::string& directory);
 
 // Compiles `kernel` with its own compiler and options, and CallSource behind it, to a shared
-// object; with HasKernelSanitizers by gcc, for these. Errors: Internal with the compiler's output.
+// object; with HasKernelSanitizers by gcc, for these, and WithScratchGaps. Errors: Internal with
+// the compiler's output.
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name);
 
 // Runs a compiled kernel in a process of its own and compares every output element, bit by bit (but

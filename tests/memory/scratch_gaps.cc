@@ -122,7 +122,7 @@ std::string WithScratchGaps(const std::string& source) {
       const std::string gap =
           absl::StrCat("((char*)", pointer->name, " - ", kGap, ", ", kGap, ");");
       absl::StrAppend(&line, " __asan_poison_memory_region", gap);
-      absl::StrAppend(&gaps, "  __asan_unpoison_memory_region", gap, "\n");
+      absl::StrAppend(&gaps, "__asan_unpoison_memory_region", gap, " ");
     } else if (line == "}") {
       line = absl::StrCat(gaps, "}");
       gaps.clear();
@@ -137,10 +137,10 @@ std::string WithScratchGaps(const std::string& source) {
       line = absl::StrCat("    own = aligned_alloc(64, ", total, ");");
     }
   }
-  return absl::StrCat(
-      "void __asan_poison_memory_region(void const volatile*, unsigned long);\n"
-      "void __asan_unpoison_memory_region(void const volatile*, unsigned long);\n",
-      absl::StrJoin(lines, "\n"));
+  // Lines keep their numbers.
+  return absl::StrCat("void __asan_poison_memory_region(void const volatile*, unsigned long); ",
+                      "void __asan_unpoison_memory_region(void const volatile*, unsigned long); ",
+                      absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace mdh

@@ -6,8 +6,8 @@ namespace mdh::scratch_gaps_test {
 namespace {
 
 constexpr char kFunctions[] =
-    "void __asan_poison_memory_region(void const volatile*, unsigned long);\n"
-    "void __asan_unpoison_memory_region(void const volatile*, unsigned long);\n";
+    "void __asan_poison_memory_region(void const volatile*, unsigned long); "
+    "void __asan_unpoison_memory_region(void const volatile*, unsigned long); ";
 
 TEST(ScratchGapsTest, EveryBufferIsBehindAGap) {
   EXPECT_EQ(WithScratchGaps("static void stage_0(const int64_t thread, char* restrict scratch) {\n"
@@ -29,8 +29,8 @@ TEST(ScratchGapsTest, EveryBufferIsBehindAGap) {
                 "  float* restrict b = (float*)(scratch + 256); "
                 "__asan_poison_memory_region((char*)b - 64, 64);\n"
                 "  f();\n"
-                "  __asan_unpoison_memory_region((char*)a - 64, 64);\n"
-                "  __asan_unpoison_memory_region((char*)b - 64, 64);\n"
+                "__asan_unpoison_memory_region((char*)a - 64, 64); "
+                "__asan_unpoison_memory_region((char*)b - 64, 64); "
                 "}\n"
                 "static void stage_1(const int64_t thread, char* restrict scratch) {\n"
                 "  float* restrict b = (float*)(scratch + 256); "
@@ -39,9 +39,9 @@ TEST(ScratchGapsTest, EveryBufferIsBehindAGap) {
                 "__asan_poison_memory_region((char*)c - 64, 64);\n"
                 "  int8_t* restrict d = (int8_t*)(scratch + 512 + thread * 448); "
                 "__asan_poison_memory_region((char*)d - 64, 64);\n"
-                "  __asan_unpoison_memory_region((char*)b - 64, 64);\n"
-                "  __asan_unpoison_memory_region((char*)c - 64, 64);\n"
-                "  __asan_unpoison_memory_region((char*)d - 64, 64);\n"
+                "__asan_unpoison_memory_region((char*)b - 64, 64); "
+                "__asan_unpoison_memory_region((char*)c - 64, 64); "
+                "__asan_unpoison_memory_region((char*)d - 64, 64); "
                 "}\n"
                 "int64_t mdh_x_scratch_bytes(int threads) { return 320 + (int64_t)threads * 448; "
                 "}\n");
@@ -63,7 +63,7 @@ TEST(ScratchGapsTest, OfOneThread) {
                 "  const int64_t thread = 0;\n"
                 "  float* restrict c = (float*)(scratch + 128 + thread * 192); "
                 "__asan_poison_memory_region((char*)c - 64, 64);\n"
-                "  __asan_unpoison_memory_region((char*)c - 64, 64);\n"
+                "__asan_unpoison_memory_region((char*)c - 64, 64); "
                 "}\n"
                 "int64_t mdh_x_scratch_bytes(int threads) {\n"
                 "  (void)threads;\n"

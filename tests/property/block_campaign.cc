@@ -77,6 +77,9 @@ std::optional<int> Parse(int argc, char** argv, Campaign& campaign) {
     const auto backend = mdh::BackendNamed(campaign.backend);
     if (!backend.ok()) throw CLI::ValidationError(std::string(backend.status().message()));
     pairs.backend.backend = *backend;
+    if (campaign.is_sanitized && *backend != mdh::Backend::kOpenMp) {
+      throw CLI::ValidationError("--sanitized: only openmp has sanitizers");
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

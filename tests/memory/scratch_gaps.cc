@@ -138,9 +138,9 @@ std::string WithScratchGaps(const std::string& source) {
     }
   }
   // Lines keep their numbers.
-  return absl::StrCat("void __asan_poison_memory_region(void const volatile*, unsigned long); ",
-                      "void __asan_unpoison_memory_region(void const volatile*, unsigned long); ",
-                      absl::StrJoin(lines, "\n"));
+  return absl::StrCat("void __asan_poison_memory_region(void const volatile*, unsigned long);\n",
+                      "void __asan_unpoison_memory_region(void const volatile*, unsigned long);\n",
+                      "#line 1\n", absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace mdh

@@ -6,8 +6,9 @@ namespace mdh::scratch_gaps_test {
 namespace {
 
 constexpr char kFunctions[] =
-    "void __asan_poison_memory_region(void const volatile*, unsigned long); "
-    "void __asan_unpoison_memory_region(void const volatile*, unsigned long); ";
+    "void __asan_poison_memory_region(void const volatile*, unsigned long);\n"
+    "void __asan_unpoison_memory_region(void const volatile*, unsigned long);\n"
+    "#line 1\n";
 
 TEST(ScratchGapsTest, EveryBufferIsBehindAGap) {
   EXPECT_EQ(WithScratchGaps("static void stage_0(const int64_t thread, char* restrict scratch) {\n"

@@ -80,13 +80,10 @@ std::vector<BufferBytes> DrawInputs(const Expression& expression) {
 Result<std::vector<BufferBytes>> RunOnCpu(const Kernel& kernel,
                                           const std::vector<BufferBytes>& inputs) {
   const TemporaryDirectory directory;
-  Kernel callable = kernel;
-  callable.source += CallSource({.entry = kernel.entry,
-                                 .arguments = static_cast<int>(kernel.arguments.size()),
-                                 .has_scratch = true});
-  MDH_RETURN_IF_ERROR(CompileKernel(callable, directory.path(), "kernel"));
+  MDH_RETURN_IF_ERROR(CompileKernel(kernel, directory.path(), "kernel"));
   void* const library = dlopen((directory.path() + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return absl::InternalError(dlerror());
+  MDH_RETURN_IF_ERROR(ConnectOpenMp(library));
   const auto call = reinterpret_cast<int (*)(void* const*)>(dlsym(library, "mdh_call"));
   std::vector<BufferBytes> outputs;
   std::vector<void*> arguments;
@@ -98,7 +95,6 @@ Result<std::vector<BufferBytes>> RunOnCpu(const Kernel& kernel,
     outputs.emplace_back(argument.elements * argument.type.size_bytes(), kPoison);
     arguments.push_back(outputs.back().data());
   }
-  arguments.push_back(nullptr);
   const int status = call(arguments.data());
   if (status != 0) return absl::InternalError(absl::StrCat("the entry returned ", status));
   return outputs;

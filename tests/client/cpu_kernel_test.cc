@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/kernel/kernel_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -341,6 +342,42 @@ TEST_F(CpuKernelTest, ManyProcessesAndThreadsCompileAtOnce) {
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&] { ExpectDoubles(**CpuKernel::Load(Doubling(), Cache())); });
+  }
+}
+
+// What one of many threads that call a kernel at once, loading and freeing it in between, finds
+// wrong. Scratch memory that two calls shared would mix their sums up.
+std::string JudgeAmongOthers(const v1::Kernel& source, const KernelCache& cache, int value) {
+  constexpr int kLoads = 5, kCalls = 40;
+  std::vector<int> x(1000, value), y(3, -1);
+  for (int load = 0; load < kLoads; ++load) {
+    const Result<std::unique_ptr<CpuKernel>> kernel = CpuKernel::Load(source, cache);
+    if (!kernel.ok()) return std::string(kernel.status().message());
+    for (int call = 0; call < kCalls; ++call) {
+      if (!(*kernel)->Run({x.data(), y.data()}).ok()) return "does not run";
+      if (y[0] != 1000 * value) return absl::StrCat(y[0], " is no sum of ", value, "s");
+    }
+  }
+  return "";
+}
+
+TEST_F(CpuKernelTest, ManyThreadsCallAndLoadOneKernel) {
+  v1::Kernel on_threads = Summing(), alone = Summing();
+  // More than a stack is asked for, so that it is a block that calls keep for each other.
+  alone.set_source(absl::StrReplaceAll(absl::StrCat("#define MDH_MOST_THREADS 1\n", alone.source()),
+                                       {{"return 64 * (int64_t)threads", "return 65536"},
+                                        {"return 1;",
+                                         "mdh_sum_body(0, 0, 1, x, y, scratch);\n"
+                                         "mdh_sum_body(1, 0, 1, x, y, scratch); return 0;"}}));
+  for (const v1::Kernel& kernel : {on_threads, alone}) {
+    std::vector<std::string> wrong(6);
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < std::ssize(wrong); ++thread) {
+      threads.emplace_back(
+          [&, thread] { wrong[thread] = JudgeAmongOthers(kernel, Cache(), thread + 1); });
+    }
+    threads.clear();
+    EXPECT_THAT(wrong, ::testing::Each(""));
   }
 }
 

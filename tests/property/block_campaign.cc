@@ -2,8 +2,8 @@
 // configurations of the level-by-level lowering; prints what is needed to reproduce a failure, and
 // a summary; `--help` has the options. SIGINT and SIGTERM, and --seconds, end it with a summary of
 // what was judged until then; in a single process SIGTERM does, while compilers run. Exit status 1
-// if there was a failure, 2 for a call that makes no sense, 3 if there is no such device, 128 + N
-// after signal N.
+// if there was a failure, 2 for a call that makes no sense, 3 if there is no such device or there
+// are no sanitizers, 128 + N after signal N.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/memory/kernel_sanitizers.h"
 #include "tests/property/block_pairs.h"
 
 namespace {
@@ -31,6 +32,7 @@ struct Campaign {
   mdh::BlockPairOptions pairs = {};
   std::string backend;
   int64_t seconds = 0;
+  bool is_sanitized = false;
 };
 
 // The exit status where there is nothing to judge.
@@ -67,12 +69,17 @@ std::optional<int> Parse(int argc, char** argv, Campaign& campaign) {
                  "1: only contractions on matrix units, on backends with CUDA C++");
   app.add_option("--pipelines", pairs.pipelines,
                  "1: pipelines of several steps, fused in some way, instead of expressions");
+  app.add_option("--sanitized", campaign.is_sanitized,
+                 "1: openmp: kernels under gcc's sanitizers of addresses and undefined behaviour");
   app.add_option("COUNT", pairs.count, "expressions")->required()->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
     const auto backend = mdh::BackendNamed(campaign.backend);
     if (!backend.ok()) throw CLI::ValidationError(std::string(backend.status().message()));
     pairs.backend.backend = *backend;
+    if (campaign.is_sanitized && *backend != mdh::Backend::kOpenMp) {
+      throw CLI::ValidationError("--sanitized: only openmp has sanitizers");
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
@@ -84,6 +91,12 @@ std::optional<int> Parse(int argc, char** argv, Campaign& campaign) {
 int main(int argc, char** argv) {
   Campaign campaign;
   if (const std::optional<int> status = Parse(argc, argv, campaign)) return *status;
+  if (const mdh::Status entered =
+          campaign.is_sanitized ? mdh::EnterKernelSanitizers(argv) : mdh::Status();
+      !entered.ok()) {
+    std::fprintf(stderr, "block_campaign: %s\n", std::string(entered.message()).c_str());
+    return 3;
+  }
   mdh::BlockPairOptions& options = campaign.pairs;
   const Clock::time_point start = Clock::now();
   options.is_over = [&] {

@@ -11,16 +11,18 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/kernel/kernel_call.h"
+#include "tests/memory/guarded_bytes.h"
+#include "tests/memory/kernel_sanitizers.h"
+#include "tests/memory/scratch_gaps.h"
 
 namespace mdh {
 namespace {
-
-constexpr size_t kGuard = 64;
-constexpr unsigned char kPoison = 0xA5;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path);
@@ -29,31 +31,9 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Memory with guard bytes on both sides, filled with poison.
-class GuardedBytes {
- public:
-  explicit GuardedBytes(size_t size)
-      : size_(size),
-        total_((size + 2 * kGuard + 63) / 64 * 64),
-        bytes_(static_cast<unsigned char*>(std::aligned_alloc(64, total_))) {
-    std::memset(bytes_, kPoison, total_);
-  }
-  ~GuardedBytes() { std::free(bytes_); }
-  GuardedBytes(const GuardedBytes&) = delete;
-  GuardedBytes& operator=(const GuardedBytes&) = delete;
-
-  unsigned char* data() { return bytes_ + kGuard; }
-  bool GuardsIntact() const {
-    for (size_t n = 0; n < total_; ++n) {
-      if ((n < kGuard || n >= kGuard + size_) && bytes_[n] != kPoison) return false;
-    }
-    return true;
-  }
-
- private:
-  size_t size_, total_;
-  unsigned char* bytes_;
-};
+// Ways to run a kernel beside the body with some number of threads, one after the other.
+constexpr int kEntry = 0;  // the OpenMP entry, which allocates scratch memory
+constexpr int kCall = -1;  // as programs that load kernels do: CallSource keeps scratch memory
 
 // Calls with the kernel's argument list, whose length is only known here.
 class LoadedKernel {
@@ -63,16 +43,18 @@ class LoadedKernel {
         entry_(dlsym(library, kernel.entry.c_str())),
         body_(dlsym(library, (kernel.entry + "_body").c_str())),
         scratch_bytes_(reinterpret_cast<int64_t (*)(int)>(
-            dlsym(library, (kernel.entry + "_scratch_bytes").c_str()))) {}
+            dlsym(library, (kernel.entry + "_scratch_bytes").c_str()))),
+        call_(reinterpret_cast<int (*)(void* const*)>(dlsym(library, "mdh_call"))) {}
 
-  bool complete() const { return entry_ && body_ && scratch_bytes_; }
+  bool complete() const { return entry_ && body_ && scratch_bytes_ && call_; }
   int64_t scratch_bytes(int threads) const { return scratch_bytes_(threads); }
 
-  // threads = 0: the OpenMP entry.
+  // threads: or kEntry, or kCall.
   int Run(int threads, const std::vector<void*>& buffers, void* scratch) const {
+    if (threads == kCall) return call_(buffers.data());
     std::vector<void*> arguments = buffers;
     arguments.push_back(scratch);
-    if (threads == 0) return CallEntry(arguments);
+    if (threads == kEntry) return CallEntry(arguments);
     for (int stage = 0; stage < stages_; ++stage) {
       for (int thread = 0; thread < threads; ++thread) CallBody(stage, thread, threads, arguments);
     }
@@ -110,36 +92,155 @@ class LoadedKernel {
   void* entry_;
   void* body_;
   int64_t (*scratch_bytes_)(int);
+  int (*call_)(void* const*);
+};
+
+std::string NameOfRun(int threads) {
+  if (threads == kCall) return "call";
+  return threads == kEntry ? "OpenMP entry" : absl::StrCat("body, ", threads, " threads");
+}
+
+struct Judgement {
+  const std::vector<JudgedOutput>& outputs;
+  const Kernel& kernel;
+  const std::vector<BufferBytes>& inputs;
+  const std::vector<BufferBytes>& expected;
+  int units;
+};
+
+// The arguments of one run, and scratch memory, which the body alone is given.
+class Buffers {
+ public:
+  Buffers(const Judgement& judged, int64_t scratch_bytes, Placement placement)
+      : inputs_(judged.inputs.size()) {
+    for (size_t b = 0; b < judged.inputs.size(); ++b) {
+      const BufferBytes& input = judged.inputs[b];
+      Add(judged.kernel.arguments[b].name, input.size(), placement);
+      if (!input.empty()) std::memcpy(all_[b]->data(), input.data(), input.size());
+      all_[b]->ForbidWriting();
+    }
+    for (const JudgedOutput& output : judged.outputs) {
+      Add(output.buffer.name, static_cast<size_t>(output.buffer.size_bytes()), placement);
+    }
+    Add("its scratch memory", static_cast<size_t>(scratch_bytes), placement);
+    // What nothing was written to is no number.
+    std::memset(scratch(), 0xFF, static_cast<size_t>(scratch_bytes));
+  }
+
+  std::vector<void*> Arguments() const {
+    std::vector<void*> arguments;
+    for (size_t b = 0; b + 1 < all_.size(); ++b) arguments.push_back(all_[b]->data());
+    return arguments;
+  }
+  void* scratch() const { return all_.back()->data(); }
+  const std::byte* output(size_t number) const {
+    return reinterpret_cast<const std::byte*>(all_[inputs_ + number]->data());
+  }
+  const std::vector<NamedBytes>& named() const { return named_; }
+
+ private:
+  void Add(const std::string& name, size_t size, Placement placement) {
+    all_.push_back(std::make_unique<GuardedBytes>(size, placement));
+    named_.push_back({name, all_.back().get()});
+  }
+
+  size_t inputs_;
+  std::vector<std::unique_ptr<GuardedBytes>> all_;  // inputs, outputs, scratch memory
+  std::vector<NamedBytes> named_;
 };
 
 // What is wrong with one run, or an empty string.
-std::string RunOnce(const std::vector<JudgedOutput>& judged, const LoadedKernel& kernel,
-                    int threads, const std::vector<BufferBytes>& inputs,
-                    const std::vector<BufferBytes>& expected, int units) {
-  std::vector<void*> buffers;
-  for (const BufferBytes& input : inputs) {
-    buffers.push_back(const_cast<std::byte*>(input.data()));
-  }
-  std::vector<std::unique_ptr<GuardedBytes>> outputs;
-  for (const JudgedOutput& output : judged) {
-    outputs.push_back(std::make_unique<GuardedBytes>(output.buffer.size_bytes()));
-    buffers.push_back(outputs.back()->data());
-  }
-  GuardedBytes scratch(static_cast<size_t>(kernel.scratch_bytes(threads == 0 ? 2 : threads)));
-  const int status = kernel.Run(threads, buffers, threads == 0 ? nullptr : scratch.data());
+std::string RunOnce(const Judgement& judged, const LoadedKernel& kernel, int threads,
+                    const Buffers& buffers) {
+  const int status =
+      kernel.Run(threads, buffers.Arguments(), threads > 0 ? buffers.scratch() : nullptr);
   if (status != 0) return absl::StrCat("the entry returned ", status);
-  if (!scratch.GuardsIntact()) return "wrote outside its scratch memory";
-  for (size_t b = 0; b < outputs.size(); ++b) {
-    if (!outputs[b]->GuardsIntact()) {
-      return absl::StrCat("wrote outside ", judged[b].buffer.name);
-    }
+  for (const NamedBytes& named : buffers.named()) {
+    if (!named.bytes->IsRestIntact()) return absl::StrCat("wrote outside ", named.name);
+  }
+  for (size_t b = 0; b < judged.outputs.size(); ++b) {
+    const JudgedOutput& output = judged.outputs[b];
     const std::string wrong =
-        DifferenceOf(judged[b].buffer, reinterpret_cast<const std::byte*>(outputs[b]->data()),
-                     expected[b].data(), judged[b].contents, std::byte{kPoison}, units);
-    if (!wrong.empty()) {
-      return absl::StrCat(
-          wrong, threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
+        DifferenceOf(output.buffer, buffers.output(b), judged.expected[b].data(), output.contents,
+                     std::byte{GuardedBytes::kPoison}, judged.units);
+    if (!wrong.empty()) return absl::StrCat(wrong, " (", NameOfRun(threads), ")");
+  }
+  return "";
+}
+
+// Two calls at once, which share the scratch memory that is kept.
+class TwoCalls {
+ public:
+  TwoCalls(const Judgement& judged, const LoadedKernel& kernel) : judged_(judged), kernel_(kernel) {
+    for (auto& buffers : buffers_) {
+      buffers = std::make_unique<Buffers>(judged, 0, Placement::kAtEnd);
     }
+    if (!HasKernelSanitizers()) ReportFaults(&buffers_[0]->named());
+  }
+
+  // By threads of this program.
+  std::string ByThreads() {
+    std::thread other([this] { Call(1); });
+    Call(0);
+    other.join();
+    return Wrong();
+  }
+  // By threads of the OpenMP runtime that the kernel runs on, inside of a parallel region.
+  std::string InParallelRegion(const OpenMpRuntime& openmp) {
+    thread_ = openmp.thread;
+    const auto call = [](void* self) {
+      auto* const calls = static_cast<TwoCalls*>(self);
+      calls->Call(calls->thread_());
+    };
+    openmp.parallel(call, this, 2, 0);
+    return Wrong();
+  }
+
+ private:
+  void Call(int number) { wrong_[number] = RunOnce(judged_, kernel_, kCall, *buffers_[number]); }
+  std::string Wrong() const {
+    const std::string wrong = wrong_[0] + wrong_[1];
+    return wrong.empty() ? "" : absl::StrCat(wrong, ", of two at once");
+  }
+
+  const Judgement& judged_;
+  const LoadedKernel& kernel_;
+  std::unique_ptr<Buffers> buffers_[2];
+  std::string wrong_[2];
+  int (*thread_)() = nullptr;
+};
+
+// The same for all ways to run it, in all kinds of memory that this process has.
+std::string RunAll(const Judgement& judged, const LoadedKernel& kernel) {
+  std::vector<Placement> placements = {Placement::kAtEnd, Placement::kAtBegin};
+  if (HasKernelSanitizers()) placements.push_back(Placement::kHeap);
+  for (const Placement placement : placements) {
+    for (const int threads : {kEntry, kCall, 1, 3, 7}) {
+      const Buffers buffers(judged, threads > 0 ? kernel.scratch_bytes(threads) : 0, placement);
+      if (!HasKernelSanitizers()) ReportFaults(&buffers.named());
+      const std::string wrong = RunOnce(judged, kernel, threads, buffers);
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return TwoCalls(judged, kernel).ByThreads();
+}
+
+// Loads, runs and unloads it, twice.
+std::string JudgeLibrary(const Judgement& judged, const std::string& library) {
+  for (int n = 0; n < 2; ++n) {
+    void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (loaded == nullptr) return dlerror();
+    const LoadedKernel kernel(judged.kernel, loaded);
+    if (!kernel.complete()) return "a function is missing";
+    // The runtime stays: its threads wait in its code.
+    const Result<OpenMpRuntime> openmp = FindOpenMpRuntime();
+    Status connected = openmp.status();
+    if (connected.ok()) connected = ConnectOpenMp(loaded);
+    if (!connected.ok()) return std::string(connected.message());
+    const std::string wrong =
+        n == 0 ? RunAll(judged, kernel) : TwoCalls(judged, kernel).InParallelRegion(*openmp);
+    if (!wrong.empty()) return wrong;
+    dlclose(loaded);
   }
   return "";
 }
@@ -165,10 +266,17 @@ bool ClangWorks(const std::string& directory) {
 
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name) {
   const std::string stem = directory + "/" + name;
-  std::ofstream(stem + ".c") << kernel.source;
-  const std::string command = absl::StrCat(
-      kernel.compiler == Compiler::kGcc ? "gcc" : "clang", " -shared -fPIC -w -o ", stem, ".so ",
-      stem, ".c ", absl::StrJoin(kernel.compile_options, " "), " 2> ", stem, ".log");
+  // The sanitizers are gcc's, which compiles what is for clang, too.
+  const bool is_sanitized = HasKernelSanitizers();
+  std::ofstream(stem + ".c") << (is_sanitized ? WithScratchGaps(kernel.source) : kernel.source)
+                             << CallSource({.entry = kernel.entry,
+                                            .arguments = static_cast<int>(kernel.arguments.size()),
+                                            .stages = kernel.stages});
+  const bool by_gcc = kernel.compiler == Compiler::kGcc || is_sanitized;
+  const std::string command =
+      absl::StrCat(by_gcc ? "gcc" : "clang", " -shared -fPIC -w -o ", stem, ".so ", stem, ".c ",
+                   absl::StrJoin(kernel.compile_options, " "), " ",
+                   is_sanitized ? kSanitizerOptions : "", " 2> ", stem, ".log");
   if (std::system(command.c_str()) != 0) {
     return absl::InternalError(
         absl::StrCat("the kernel does not compile:\n", ReadFile(stem + ".log")));
@@ -184,18 +292,10 @@ Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kerne
   const pid_t child = fork();
   if (child == 0) {
     close(channel[0]);
+    dup2(channel[1], STDERR_FILENO);  // reports of sanitizers
     setenv("OMP_NUM_THREADS", "2", 1);
-    std::string wrong;
-    void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (loaded == nullptr) {
-      wrong = dlerror();
-    } else {
-      const LoadedKernel runnable(kernel, loaded);
-      if (!runnable.complete()) wrong = "a function is missing";
-      for (const int threads : {0, 1, 3, 7}) {
-        if (wrong.empty()) wrong = RunOnce(outputs, runnable, threads, inputs, expected, units);
-      }
-    }
+    setenv("OMP_WAIT_POLICY", "passive", 1);  // others compute at the same time
+    const std::string wrong = JudgeLibrary({outputs, kernel, inputs, expected, units}, library);
     const ssize_t written = write(channel[1], wrong.data(), wrong.size());
     _exit(written == static_cast<ssize_t>(wrong.size()) && wrong.empty() ? 0 : 1);
   }
@@ -206,10 +306,11 @@ Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kerne
   close(channel[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    return absl::InternalError(absl::StrCat("died of signal ", WTERMSIG(status)));
-  if (!wrong.empty()) return absl::InternalError(wrong);
-  return absl::OkStatus();
+  if (WIFSIGNALED(status)) {
+    return absl::InternalError(absl::StrCat("died of signal ", WTERMSIG(status), " ", wrong));
+  }
+  if (wrong.empty() && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  return absl::InternalError(wrong.empty() ? "ended without a result" : wrong);
 }
 
 }  // namespace mdh

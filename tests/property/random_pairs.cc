@@ -1,13 +1,11 @@
 #include "tests/property/random_pairs.h"
 
-#include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/default_parameters.h"
@@ -16,6 +14,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"
+#include "tests/property/worker_pool.h"
 #include "tests/random_expression.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/search/techniques/neighbourhood.h"
@@ -150,13 +149,49 @@ Expression RandomRows(Rng& rng, const ProductTypes& types) {
                                  {"C", c}});
 }
 
+// A product of three operands of odd sizes: with a sum in a sum, or one over everything.
+Expression RandomThreeOperands(Rng& rng) {
+  struct Form {
+    const char* output;
+    const char* operators;
+    const char* inputs;
+  };
+  static constexpr Form kForms[] = {
+      {"(i,j)", "++, +, +, ++",
+       "A: (i,k,l,j) -> (i,k,l), B: (i,k,l,j) -> (k,j), C: (i,k,l,j) -> (l,j)"},
+      {"(i,j)", "++, +, +, ++",
+       "A: (i,k,l,j) -> (i,k), B: (i,k,l,j) -> (k,l), C: (i,k,l,j) -> (l,j)"},
+      {"(i,j)", "++, +, +, ++",
+       "A: (i,k,l,j) -> (i,l,k), B: (i,k,l,j) -> (k,j), C: (i,k,l,j) -> (i,j)"},
+      {"(i)", "++, +, +, +",
+       "A: (i,k,l,j) -> (i,k), B: (i,k,l,j) -> (k,l,j), C: (i,k,l,j) -> (i,j)"}};
+  static constexpr int64_t kSizes[] = {2, 3, 5, 7, 11, 13, 17, 19, 29, 31, 41, 59, 67, 103};
+  constexpr int64_t kMostPoints = 1 << 17;
+  int64_t sizes[4];
+  do {
+    for (int64_t& size : sizes) size = kSizes[Below(rng, std::size(kSizes))];
+  } while (sizes[0] * sizes[1] * sizes[2] * sizes[3] > kMostPoints);
+  const Form& form = kForms[Below(rng, std::size(kForms))];
+  const std::string type = Below(rng, 4) == 0 ? "fp64" : "fp32";
+  const std::string text = absl::StrCat(
+      "three<T = ", type, " | I = 1, K = 1, L = 1, J = 1> :=\n  out_view<T>( y: (i,k,l,j) -> ",
+      form.output, " ) o\n  md_hom<I,K,L,J>( f, (", form.operators, ") ) o\n  inp_view<T,T,T>( ",
+      form.inputs, " )\nwhere f(A, B, C) -> R { R = A * B * C }");
+  return *ParseExpression(text, {{"I", std::to_string(sizes[0])},
+                                 {"K", std::to_string(sizes[1])},
+                                 {"L", std::to_string(sizes[2])},
+                                 {"J", std::to_string(sizes[3])}});
+}
+
 // A product of matrices, transposed or not, of odd sizes: large enough for packed copies, and for
 // tiles at edges with few of all points, which random expressions hardly ever have.
 Expression RandomProduct(Rng& rng, bool for_tiles) {
   ProductTypes types = RandomProductTypes(rng);
   while (for_tiles && types.b[0] == 'f') types = RandomProductTypes(rng);
   if (for_tiles && Below(rng, 3) == 0) return RandomRows(rng, types);
-  if (!for_tiles && Below(rng, 3) == 0) return RandomContraction(rng);
+  if (!for_tiles && Below(rng, 3) == 0) {
+    return Below(rng, 2) == 0 ? RandomThreeOperands(rng) : RandomContraction(rng);
+  }
   static constexpr int64_t kSizes[] = {5, 16, 17, 29, 31, 37, 47, 53, 61, 64, 65, 128, 131};
   const size_t sizes = for_tiles ? std::size(kSizes) : std::size(kSizes) - 2;
   auto size = [&] { return std::to_string(kSizes[Below(rng, sizes)]); };
@@ -199,14 +234,15 @@ TuningParameters StartOnTiles(const Expression& expression, const SystemModel& m
 }
 
 // One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
-std::optional<std::string> JudgeOne(uint64_t seed, bool on_tiles, const std::string& directory,
-                                    const std::string& compilers) {
+std::optional<std::string> JudgeOne(uint64_t seed, const PairOptions& pairs,
+                                    const std::string& directory, const std::string& compilers) {
+  const bool on_tiles = pairs.only_tiles;
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
   options.special_values = seed % 3 == 1;  // every third has nan, infinities and others
   options.empty_one_in = 40;
-  const bool is_product = on_tiles || Below(rng, 4) == 0;
+  const bool is_product = on_tiles || Below(rng, 4) == 0 || pairs.only_products;
   const Expression expression =
       is_product ? RandomProduct(rng, on_tiles) : RandomExpression(rng, options);
   const SystemModel model = on_tiles ? OpenMpSimdRegistersModel() : RandomModel(rng);
@@ -252,34 +288,38 @@ std::optional<std::string> JudgeOne(uint64_t seed, bool on_tiles, const std::str
                       "\n", device.Fingerprint(), "\n");
 }
 
+constexpr absl::string_view kJudged = "judged ";  // begins an answer, before what is wrong
+
 }  // namespace
 
 PairReport JudgeRandomPairs(const PairOptions& options,
                             const std::function<void(const std::string&)>& on_failure) {
   const TemporaryDirectory directory;
   const std::string compilers = ClangWorks(directory.path()) ? "gcc, clang" : "gcc";
-  PairReport report;
-  std::mutex mutex;
-  std::atomic<int> next = 0;
-  auto work = [&] {
-    for (int n = next++; n < options.pairs; n = next++) {
+  const MakeJob make_job = [&]() -> Job {
+    return [&](int job) {
       const std::optional<std::string> wrong =
-          JudgeOne(options.seed * 1000003 + n, options.only_tiles, directory.path(), compilers);
-      const std::lock_guard lock(mutex);
-      if (!wrong) {
-        ++report.without_configuration;
-        continue;
-      }
-      ++report.pairs;
-      if (!wrong->empty()) {
-        ++report.failures;
-        on_failure(*wrong);
-      }
-    }
+          JudgeOne(options.seed * 1000003 + static_cast<uint64_t>(job), options, directory.path(),
+                   compilers);
+      return wrong ? absl::StrCat(kJudged, *wrong) : "";
+    };
   };
-  std::vector<std::thread> threads;
-  for (int t = 0; t < options.processes; ++t) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
+  PairReport report;
+  const auto on_end = [&](const JobEnd& end) {
+    absl::string_view wrong = end.text;
+    if (end.has_answer && !absl::ConsumePrefix(&wrong, kJudged)) {
+      ++report.without_configuration;
+      return;
+    }
+    ++report.pairs;
+    if (wrong.empty()) return;
+    ++report.failures;
+    on_failure(absl::StrCat("first=", end.job, " ", wrong));
+  };
+  const Status status =
+      RunInWorkers({.first = options.first, .count = options.pairs, .processes = options.processes},
+                   make_job, on_end);
+  if (!status.ok()) on_failure(std::string(status.message()));
   return report;
 }
 

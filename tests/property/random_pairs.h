@@ -10,8 +10,10 @@ namespace mdh {
 struct PairOptions {
   int pairs = 500;
   uint64_t seed = 1;
-  int processes = 2;        // compilers and kernels at the same time
-  bool only_tiles = false;  // products on tile registers, or what is near to these
+  int first = 0;               // number of the first pair of that seed
+  int processes = 2;           // compilers and kernels at the same time
+  bool only_tiles = false;     // products on tile registers, or what is near to these
+  bool only_products = false;  // of matrices, with more dimensions, and of three operands
 };
 
 struct PairReport {
@@ -20,7 +22,8 @@ struct PairReport {
   int without_configuration = 0;  // expressions for which no random configuration was found
 };
 
-// Calls `on_failure` with everything needed to reproduce a failing pair.
+// Calls `on_failure` with everything needed to reproduce a failing pair; one that crashes or hangs
+// is a failure. The calling process must have a single thread.
 PairReport JudgeRandomPairs(const PairOptions& options,
                             const std::function<void(const std::string&)>& on_failure);
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -275,6 +276,43 @@ def test_a_forked_process_calls_it(load):
         os._exit(0 if list(z.values) == [2, 4, 6, 8] else 1)
     assert os.waitpid(child, 0)[1] == 0
     kernel(x, y)
+
+
+def test_threads_that_call_and_load_one_kernel(load):
+    """Scratch memory that two calls shared would mix their numbers up: the first stage writes it, the
+    second reads it, both on all threads."""
+    source = """
+#include <stdint.h>
+#include <stdlib.h>
+int64_t mdh_double_scratch_bytes(int threads) { return 65536 + 64 * (int64_t)threads; }
+void mdh_double_body(int stage, int thread, int threads, const float* x, float* y, void* scratch) {
+  float* kept = (float*)scratch;
+  for (int i = 4096 * thread / threads; i < 4096 * (thread + 1) / threads; ++i)
+    if (stage == 0) kept[4095 - i] = x[i % 4];
+  if (stage == 1 && thread == 0)
+    for (int i = 0; i < 4; ++i) {
+      y[i] = 2 * kept[4095 - i];
+      for (int j = i; j < 4096; j += 4) if (kept[4095 - j] != kept[4095 - i]) y[i] = -1;
+    }
+}
+"""
+    wrong = []
+
+    def call(value):
+        x, y = Array([value] * 4), Array([0] * 4)
+        for _ in range(5):
+            kernel = load(source=source, stages=2)
+            for _ in range(40):
+                kernel(x, y)
+                if list(y.values) != [2 * value] * 4:
+                    wrong.append((value, list(y.values)))
+
+    threads = [threading.Thread(target=call, args=(value,)) for value in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 def _load_in_a_process(directory):

@@ -206,7 +206,7 @@ def test_options_that_the_text_names_are_there(daemon_program):
                      *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
     others = {"--exclusive", "--gtest_filter", "--backend", "--pipelines", "--gpu-architecture", "--climbs", "--seconds",
               "--expression-seconds", "--picks", "--compile-seconds", "--no-peaks", "--known-peaks", "--runners",
-              "--fastest"}  # of tests, NVRTC, Slurm
+              "--fastest", "--sanitized"}  # of tests, NVRTC, Slurm
     for name in RUN:
         for option in re.findall(r"(--[a-z][a-z_-]+)", "".join(re.findall("`[^`]+`", prose((SOURCE / name).read_text())))):
             assert option in others or re.search(rf"{option}\b", known), f"{name}: {option}"

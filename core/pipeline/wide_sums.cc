@@ -56,8 +56,7 @@ std::vector<bool> GiveResults(const ScalarFunction& function) {
 bool HasWideSums(const Expression& expression, NumericsPolicy numerics) {
   if (!expression.has_reduction() && !expression.has_prefix_sum()) return false;
   const std::vector<TypedName>& results = expression.function().results();
-  return Reassociates(numerics) &&
-         expression.reduction().kinds()[0] != PointWiseKind::kCustom &&
+  return Reassociates(numerics) && expression.reduction().kinds()[0] != PointWiseKind::kCustom &&
          std::ranges::any_of(results, [](const auto& r) { return IsStorageOnly(r.type); });
 }
 

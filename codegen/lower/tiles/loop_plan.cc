@@ -157,8 +157,8 @@ void LoopPlan::PlanResults() {
   const bool in_outputs = std::ranges::any_of(
       outer_loops_, [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = UsesResultArrays(sums(), shape().Slots(), in_outputs);
-  stores_at_last_ = sums().finishes_results() && in_outputs &&
-                    !expression().has_prefix_sum() && shape().Slots() == 1;
+  stores_at_last_ = sums().finishes_results() && in_outputs && !expression().has_prefix_sum() &&
+                    shape().Slots() == 1;
   arrays_ = ArrayTargets(sums(), names_.outputs);
 }
 

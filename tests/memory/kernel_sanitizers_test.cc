@@ -1,4 +1,4 @@
-// Kernels under gcc's sanitizers: what these find, and that they find nothing in a dozen random
+// Kernels under gcc's sanitizers: what these find, and that they find nothing in some random
 // kernels; kernel_campaign and block_campaign run more. This program starts itself again for it.
 #include "tests/memory/kernel_sanitizers.h"
 

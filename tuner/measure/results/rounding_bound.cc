@@ -1,6 +1,7 @@
 #include "tuner/measure/results/rounding_bound.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
@@ -40,7 +41,26 @@ Terms Together(const Terms& a, const Terms& b) {
 // Of floor and the like for values that are drawn.
 constexpr double kWholeNumbers = 4;
 
-Terms TermsOf(const ScalarInstruction& one, const std::vector<Terms>& before) {
+// How many of so many integers an operation with a constant of the bits `bits`, not 0, leaves.
+double LeftOf(double integers, ScalarOp op, int64_t bits) {
+  const double size = std::fabs(static_cast<double>(bits));
+  switch (op) {
+    case ScalarOp::kRem:
+      return std::min(integers, size);
+    case ScalarOp::kDiv:
+      return std::max(1.0, integers / size);
+    case ScalarOp::kBitAnd:
+      return std::min(integers, std::exp2(std::popcount(static_cast<uint64_t>(bits))));
+    default:
+      return integers;
+  }
+}
+
+Terms TermsOf(absl::Span<const ScalarInstruction> all, const std::vector<Terms>& before) {
+  const ScalarInstruction& one = all[before.size()];
+  const auto source = [&](size_t n) -> const ScalarInstruction& {
+    return all[static_cast<size_t>(one.operands[n])];
+  };
   const auto operand = [&](size_t n) { return before[static_cast<size_t>(one.operands[n])]; };
   Terms terms;
   switch (one.op) {
@@ -66,9 +86,22 @@ Terms TermsOf(const ScalarInstruction& one, const std::vector<Terms>& before) {
       terms = operand(0);
       terms.values = std::min(terms.values, kWholeNumbers);
       break;
+    case ScalarOp::kCast:
+      terms = operand(0);
+      if (IsFloatingPoint(source(0).type) && !IsFloatingPoint(one.type)) {
+        terms.values = std::min(terms.values, kWholeNumbers);
+      }
+      break;
     default:
       terms = operand(0);
       for (size_t n = 1; n < one.operands.size(); ++n) terms = Together(terms, operand(n));
+      if (IsFloatingPoint(one.type)) break;
+      for (size_t n = 0; n < one.operands.size(); ++n) {
+        // The divisor, or either side of a mask.
+        if (n == 0 && one.op != ScalarOp::kBitAnd) continue;
+        if (source(n).op != ScalarOp::kConstant || source(n).constant.as_int64() == 0) continue;
+        terms.values = LeftOf(terms.values, one.op, source(n).constant.as_int64());
+      }
   }
   terms.is_zero = false;
   terms.values = std::min(terms.values, MostOf(one.type));
@@ -80,7 +113,8 @@ std::vector<Terms> ResultsOf(const ScalarFunction& function,
   std::vector<Terms> values;
   for (const ScalarInstruction& one : function.instructions()) {
     const bool is_parameter = one.op == ScalarOp::kParameter;
-    values.push_back(is_parameter ? parameter(one.parameter) : TermsOf(one, values));
+    values.push_back(is_parameter ? parameter(one.parameter)
+                                  : TermsOf(function.instructions(), values));
   }
   std::vector<Terms> results;
   for (const int n : function.result_instructions()) {
@@ -99,10 +133,7 @@ std::vector<Terms> TermsOfResults(const Expression& e, absl::Span<const double> 
     return true;
   };
   return ResultsOf(e.function(), [&](int p) -> Terms {
-    if (e.is_index(p)) {
-      const int d = e.index_dimension(p);
-      return {counts(d) ? static_cast<double>(e.dimensions()[d].size) : 1, uint64_t{1} << 63};
-    }
+    if (e.is_index(p)) return {};
     const Expression::AccessRef at = e.input_access(p);
     if (!varies(e.inputs()[at.buffer].Linearized(at.access))) return {};
     return {inputs[static_cast<size_t>(at.buffer)], uint64_t{1} << (at.buffer % 63)};

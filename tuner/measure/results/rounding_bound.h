@@ -47,9 +47,10 @@ std::vector<double> DistinctResults(const Expression& expression, absl::Span<con
 // exp of small integers or of bf16, this is most of the error; with full mantissas of fp32 it is
 // less than 2 sqrt(n) up to n = 2^22.
 //
-// D is counted by rules over f: what does not depend on all reduced dimensions is one value; values
-// of different inputs are independent; rounding, comparing and tables leave few; selections have
-// those of the branch with fewer, zero, which is added exactly, aside.
+// D is counted by rules over f: what does not depend on all reduced dimensions is one value, and so
+// is an index, as whole numbers are multiples of the last place of most sums; values of different
+// inputs are independent; rounding, comparing, remainders, masks and tables leave few; selections
+// have those of the branch with fewer, zero, which is added exactly, aside.
 double RoundingBound(const Expression& expression, int n, absl::Span<const double> inputs);
 
 // The coarsest floating-point type that value number n of what is stored is computed in; its own if

@@ -136,13 +136,22 @@ TEST(RoundingBound, CountsWhatTermsComeFrom) {
   };
   const double root = 16 + 2 * std::sqrt(kLong);
   const auto is_tight = [&](const char* type, const char* term) {
-    return bound(Sum(type, term), InputDistribution::kSigned) < root + 100;
+    // Integers are drawn from 17 with signs.
+    const auto drawn =
+        std::string(type) == "int32" ? InputDistribution::kPositive : InputDistribution::kSigned;
+    return bound(Sum(type, term), drawn) < root + 100;
   };
   EXPECT_TRUE(is_tight("fp32", "exp(x)"));
   EXPECT_TRUE(is_tight("fp32", "x > 0 ? x : 0.0"));
   EXPECT_TRUE(is_tight("fp32", "max(x, 0.0)"));
   EXPECT_FALSE(is_tight("fp32", "x > 0 ? 0.1 : 0.3"));
   EXPECT_FALSE(is_tight("fp32", "floor(x) * 0.1"));
+  EXPECT_TRUE(is_tight("fp32", "x * fp32(k)"));
+  EXPECT_TRUE(is_tight("int32", "exp(fp32(x))"));
+  EXPECT_FALSE(is_tight("int32", "exp(fp32(x % 7))"));
+  EXPECT_FALSE(is_tight("int32", "exp(fp32(x / 1000000000))"));
+  EXPECT_FALSE(is_tight("int32", "exp(fp32(5 & x))"));
+  EXPECT_FALSE(is_tight("fp32", "exp(fp32(int32(x * 4)))"));
   EXPECT_FALSE(is_tight("bf16", "exp(fp32(x))"));
   EXPECT_FALSE(is_tight("int8", "exp(fp32(x))"));
   // The same values again and again; halves times halves are many.
@@ -157,6 +166,18 @@ TEST(RoundingBound, CountsWhatTermsComeFrom) {
       "constant := out_view<fp32>( y: (i,k) -> (i) ) o md_hom<4,50257>( f, (++, +) ) o "
       "inp_view<fp32>( a: (i,k) -> (i) ) where f(a) -> y { y = 0.1 * a }");
   EXPECT_DOUBLE_EQ(bound(constant, InputDistribution::kSigned), root + kLong);
+}
+
+// One value and small integers, added 4096 times: the same remainder is rounded off again and
+// again.
+TEST(RoundingBound, IndicesBesideOneValueAreRoundedAlike) {
+  for (const char* const index : {"j % 3", "j", "j / 5", "2 * j + i"}) {
+    const Expression sum = *ParseExpression(
+        std::string("sum := out_view<fp32>( y: (i,j) -> (i) ) o md_hom<4,4096>( f, (++, +) ) o "
+                    "inp_view<fp32>( x: (i,j) -> (i) ) where f(x) -> y { y = x + fp32(") +
+        index + ") }");
+    EXPECT_GE(RoundingBound(sum, 0, DistinctValues(InputDistribution::kPositive, sum)), 4096);
+  }
 }
 
 TEST(RoundingBound, ResultsHaveTheValuesOfTheirTerms) {

@@ -475,7 +475,8 @@ std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nes
 
 double ResultArrayBytes(const Expression& expression) {
   double bytes = 0;
-  for (const TypedName& result : expression.function().results()) bytes += SizeBytes(result.type);
+  for (const TypedName& r : expression.function().results())
+    bytes += SizeBytes(Info(r.type).computed);
   for (int d = 0; d < expression.rank(); ++d) {
     if (!expression.is_reduction(d)) bytes *= static_cast<double>(expression.dimensions()[d].size);
   }

@@ -347,7 +347,9 @@ class Nest {
       }
     }
     if (phase(apart_->scalar) != phase(results_)) {
-      for (const TypedName& result : e_.function().results()) element += SizeBytes(result.type);
+      for (const TypedName& result : e_.function().results()) {
+        element += SizeBytes(Info(result.type).computed);
+      }
     }
     return element * static_cast<double>(e_.points());
   }

@@ -94,7 +94,7 @@ double RegisterDecompositions::MaxSlots() const {
 int64_t RegisterDecompositions::MostRegistersOfVector() const {
   int64_t most = 0;
   for (const TypedName& result : e_.function().results()) {
-    const int64_t bytes = kMaxLanes * SizeBytes(result.type);
+    const int64_t bytes = kMaxLanes * SizeBytes(Info(result.type).computed);
     most += (bytes + p_.device.simd_bytes - 1) / p_.device.simd_bytes;
   }
   return std::max<int64_t>(2, most);
@@ -106,7 +106,8 @@ Formula RegisterDecompositions::RegistersOfVector() const {
   for (const int64_t lanes : lane_counts_) {
     int64_t count = 0;
     for (const TypedName& result : e_.function().results()) {
-      count += (lanes * SizeBytes(result.type) + p_.device.simd_bytes - 1) / p_.device.simd_bytes;
+      const int64_t bytes = lanes * SizeBytes(Info(result.type).computed);
+      count += (bytes + p_.device.simd_bytes - 1) / p_.device.simd_bytes;
     }
     registers = If(builder_.At(lanes_) == lanes, count, registers);
   }

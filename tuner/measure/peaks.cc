@@ -10,6 +10,7 @@
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/timeline.h"
 #include "tuner/measure/trial/verdict.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {
@@ -20,7 +21,7 @@ constexpr int64_t kPasses = 4;
 // In which threads reach a bandwidth together: shorter than time slices, and many pieces long.
 constexpr int64_t kInterval = 1'000'000;
 constexpr int64_t kPeakRunLimit = 60'000'000'000;
-constexpr int kMostMeasurements = 6;
+constexpr size_t kMostMeasurements = 6;
 constexpr double kAgreement = 0.97;
 
 class PeakMeasuring {
@@ -123,9 +124,10 @@ class PeakMeasuring {
 }  // namespace
 
 Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure,
-                                          const std::function<bool()>& is_sure) {
+                                          const std::function<bool()>& is_sure, int64_t limit_ns) {
   std::vector<double> seen;
-  for (int attempt = 0; attempt < kMostMeasurements; ++attempt) {
+  const int64_t end_ns = NowNs() + limit_ns;
+  while (seen.empty() || (seen.size() < kMostMeasurements && NowNs() < end_ns)) {
     MDH_ASSIGN_OR_RETURN(const double figure, measure());
     seen.push_back(figure);
     std::sort(seen.rbegin(), seen.rend());

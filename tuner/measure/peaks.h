@@ -1,6 +1,7 @@
 // What this machine can do at best, which tuned kernels are compared with.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "core/base/status.h"
@@ -21,9 +22,11 @@ struct Reproduced {
   double most = 0;
   bool is_reproduced = false;
 };
-// Measures until that is so, and `is_sure` if it is given, a few times at most. Errors: those of
-// `measure`.
+// Measures until that is so, and `is_sure` if it is given, a few times at most: on a machine that
+// others use each may take seconds, so that none is begun after `limit_ns` but the first. Errors:
+// those of `measure`.
 Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure,
-                                          const std::function<bool()>& is_sure = nullptr);
+                                          const std::function<bool()>& is_sure = nullptr,
+                                          int64_t limit_ns = 5'000'000'000);
 
 }  // namespace mdh

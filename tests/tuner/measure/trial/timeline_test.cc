@@ -65,6 +65,11 @@ TEST(MeasureUntilReproducedTest, TheLargestFigureCountsOnceItWasReachedTwice) {
   EXPECT_EQ(busy.most, 100);
   EXPECT_TRUE(busy.is_reproduced);
   EXPECT_FALSE(measure({10, 20, 30, 40, 50, 60}).is_reproduced);
+  int calls = 0;
+  const auto slow = MeasureUntilReproduced([&]() -> Result<double> { return 10.0 * ++calls; },
+                                           /*is_sure=*/nullptr, /*limit_ns=*/0);
+  EXPECT_EQ(slow->most, 10);
+  EXPECT_FALSE(slow->is_reproduced);
   EXPECT_TRUE(absl::IsCancelled(MeasureUntilReproduced([]() -> Result<double> {
                                   return absl::CancelledError("");
                                 }).status()));

@@ -337,7 +337,8 @@ struct TuningParameters : BlockChoices {
   // and where lanes are not along neighbours in the output, without effect.
   bool streams_results = false;
   // Register tiles: so many iterations ahead the innermost loop over points requests what it reads
-  // in place; and tiles that add to what is in memory already request it before they begin. 0: not.
+  // in place; tiles that add to what is in memory already request it before they begin; and where
+  // one tile uses what is copied, it requests what is copied next. 0: not.
   int prefetch = 0;
   // Register tiles.
   Remainder remainder = Remainder::kVariants;

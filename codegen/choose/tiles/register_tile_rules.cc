@@ -94,8 +94,7 @@ class Rules {
   // used, and results are taken up again the less often the longer they are. With lanes along a
   // reduction, whose results take longer to combine, half the second level.
   double ReductionBytes(const TileChoice& choice) const {
-    const auto l1 = static_cast<double>(device_.l1_bytes),
-               l2 = static_cast<double>(device_.l2_bytes);
+    const double l1 = device_.l1_bytes, l2 = device_.l2_bytes;
     if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
     const bool has_strips = std::ranges::find(choice.packed, true) != choice.packed.end();
     return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
@@ -148,8 +147,10 @@ class Rules {
     }
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
-    parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
+    const bool once = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
+    parts_.Grow(tile, reduced, once ? 0.75 * device_.l1_bytes : 0.3 * device_.l2_bytes);
     parts_.Balance(tile, registers(), reduced);
+    p_.prefetch = once ? 1 : 0;  // else nothing comes from memory while a tile multiplies
     const bool on_amx = p_.dot_unit == DotUnit::kTiles;
     parts_.Grow(tile, rows, on_amx ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);

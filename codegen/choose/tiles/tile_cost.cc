@@ -32,7 +32,9 @@ constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.08;        // beside its load
 constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
-constexpr int64_t kComputedDot = 2;        // of each product of a lane, without such
+// Of vectors of bf16, where there are tile registers for them: measured, 2 cycles each.
+constexpr double kSlowHalves = 4;
+constexpr int64_t kComputedDot = 2;  // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kWidened = 3;  // what is shorter than a word in memory, beside its load
 // Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
@@ -94,6 +96,8 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
+      has_slow_halves_(
+          HasInstruction(*TileInstruction(ScalarType::kBfloat16, ScalarType::kBfloat16), device)),
       factors_(FactorOrder::Of(expression, numerics)) {
   for (const Buffer& buffer : e_.inputs()) {
     Input input{&buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer)};
@@ -165,7 +169,8 @@ double TileCost::PointOperations(const TileChoice& choice) const {
     if (!HasWordsAlong(choice, d) && !e_.is_reduction(d))
       tiles *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, choice.tile[d]));
   }
-  return 1 + ExcessVectors(choice) / tiles / std::max(1.0, Operations(choice));
+  const double each = choice.group == 2 && has_slow_halves_ ? kSlowHalves : 1;
+  return each + ExcessVectors(choice) / tiles / std::max(1.0, Operations(choice));
 }
 
 // Whether words of the operand with lanes depend on dimension d.

@@ -84,6 +84,7 @@ class TileCost {
   std::optional<NarrowReduction> narrow_;
   double combine_operations_;  // of one combination
   double operations_;          // per point, of f as it is written
+  bool has_slow_halves_;       // dot instructions of vectors of bf16 are slow
   std::optional<FactorOrder> factors_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

@@ -136,6 +136,7 @@ void LoopPlan::PlanStaging() {
       const bool changes_it = loop.layer <= copy.layer && buffer.DependsOn(loop.dimension);
       if (changes_it && !whole) copy.place = loop.place + 1;
     }
+    copy.next = NextPart(copy);
     staged_.push_back(std::move(copy));
   }
 }
@@ -149,6 +150,21 @@ void LoopPlan::PlanWords(StagedCopy* copy) const {
     copy->group = dot_->group;
     copy->group_dimension = WordDimension(expression(), *dot_, operand);
   }
+}
+
+// Other tiles would ask for the same lines again.
+int64_t LoopPlan::NextPart(const StagedCopy& copy) const {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  if (buffer.type.is_record() || buffer.accesses.size() > 1 ||
+      buffer.boundary.kind != Boundary::Kind::kNone)
+    return 0;
+  int64_t next = 0;
+  for (const PlannedLoop& loop : outer_loops_) {
+    const int64_t move = buffer.Linearized(0).coefficients[loop.dimension] * loop.step;
+    if (loop.place >= copy.place && !buffer.DependsOn(loop.dimension)) return 0;
+    if (loop.place + 1 == copy.place) next = move;
+  }
+  return next;
 }
 
 // Results that several parts contribute to cannot be combined in the outputs: there they would have

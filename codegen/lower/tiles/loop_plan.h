@@ -68,6 +68,9 @@ struct StagedCopy {
   int64_t elements;
   std::vector<int> layout;  // order of the buffer's dimensions, outermost first
   int place;                // in front of that level it is made (NestShape::levels)
+  // From an element of the buffer that this part reads to the same of the part that is copied next,
+  // where one register tile alone uses each element of a copy; else 0.
+  int64_t next = 0;
 };
 
 // Immutable after construction; plain facts, no statements.
@@ -175,6 +178,7 @@ class LoopPlan {
   void PlanFunction();
   void PlanStaging();
   void PlanWords(StagedCopy* copy) const;
+  int64_t NextPart(const StagedCopy& copy) const;
   void PlanResults();
   void PlanLastTiles();
   std::vector<LastTile> LastTilesOf(int d) const;

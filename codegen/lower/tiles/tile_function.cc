@@ -164,6 +164,10 @@ class TileFunctionBuilder {
       if (const StagedCopy* copy = plan_.StagedInput(index)) {
         AddPointer(TileParameter::Role::kStaged, index, copy->name,
                    copy->group > 1 ? ElementType(copy->type) : type);
+        if (plan_.prefetch() == 0 || copy->next == 0 || IsDeclared(plan_.input_name(index))) {
+          continue;
+        }
+        AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       } else if (!IsDeclared(plan_.input_name(index))) {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
@@ -268,6 +272,7 @@ class TileFunctionBuilder {
 
   void EmitPoints(TileAccumulators& accumulators, Block& block) {
     inputs_.StartBlock();
+    if (plan_.prefetch() > 0) inputs_.RequestNextParts(points_, block);
     if (is_on_tiles()) return registers_.Multiply(block);
     const std::vector<TilePoint> steps = TileBox(plan_, points_, /*reduced=*/true);
     const std::vector<TilePoint> points = TileBox(plan_, points_, /*reduced=*/false);

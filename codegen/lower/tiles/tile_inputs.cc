@@ -2,10 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {
+
+constexpr int64_t kLineBytes = 64;
+// Requests for the next part of a copy that are written out one by one.
+constexpr int64_t kFewRequests = 16;
 
 // The smallest constant of the accesses: where a copy starts relative to the part's origin.
 int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
@@ -102,12 +107,53 @@ void TileInputs::Request(const Address& address, const std::string& base, const 
   if (prefetched_dimension_ < 0) return;
   const int64_t ahead = address.step[prefetched_dimension_] * prefetch_points_;
   if (ahead == 0) return;
-  constexpr int64_t kLineBytes = 64;
   const int64_t line =
       offset * bytes >= 0 ? offset * bytes / kLineBytes : (offset * bytes + 1) / kLineBytes - 1;
   if (!requested_.insert(absl::StrCat(address.pointer, "|", base, "|", line)).second) return;
   block.push_back(
       {PrefetchElement{address.pointer, at + Index(offset + ahead), /*for_writing=*/false}});
+}
+
+void TileInputs::RequestNextParts(const std::vector<int64_t>& points, Block& block) {
+  for (const StagedCopy& copy : plan_.staged()) {
+    const Buffer& buffer = plan_.expression().inputs()[copy.input];
+    const AffineIndex linear = buffer.Linearized(0);
+    const int64_t line = kLineBytes / buffer.type.size_bytes();
+    Index at(linear.constant + copy.next);
+    int64_t run = 1, rows = 1;  // neighbours in the buffer; of them, others
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t step = linear.coefficients[d];
+      at = at + origins_[d] * step;
+      if (step != 0) (step == 1 ? run : rows) *= points[d];
+    }
+    // Shorter runs would ask for a line several times.
+    if (copy.next == 0 || 2 * run < line) continue;
+    const bool in_loops = rows * CeilDivide(run, line) > kFewRequests;
+    std::vector<Index> places = {at};
+    std::vector<std::pair<std::string, int64_t>> loops;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t step = linear.coefficients[d];
+      if (step == 0 || step == 1 || points[d] == 1) continue;
+      std::vector<Index> all;
+      if (in_loops) loops.emplace_back(names_.Unique("ahead"), points[d]);
+      for (const Index& place : places) {
+        if (in_loops) all.push_back(place + Index::Variable(loops.back().first) * step);
+        for (int64_t n = 0; n < points[d] && !in_loops; ++n) all.push_back(place + Index(n * step));
+      }
+      places = std::move(all);
+    }
+    Block requests;
+    for (const Index& place : places) {
+      for (int64_t n = 0; n < run; n += line) {
+        requests.push_back({PrefetchElement{plan_.input_name(copy.input), place + Index(n),
+                                            /*for_writing=*/false}});
+      }
+    }
+    for (const auto& [name, count] : loops) {
+      requests = {{For{name, Index(0), Index(count), 1, false, ShareBlock(std::move(requests))}}};
+    }
+    Append(std::move(requests), &block);
+  }
 }
 
 Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {

@@ -32,6 +32,8 @@ class TileInputs {
   // From here on, what is read in place is also requested for that many iterations later of the
   // loop over dimension d in steps of `step` points; 0 iterations: no longer.
   void PrefetchAlong(int d, int64_t step, int iterations);
+  // Requests what the next parts of copies read at `points` of the tile (StagedCopy::next).
+  void RequestNextParts(const std::vector<int64_t>& points, Block& block);
   // Forgets what was loaded: another block of statements begins.
   void StartBlock();
   // The value of a parameter of f at a point; every element is loaded once per block.

@@ -28,6 +28,8 @@ class NoThreads : public ::testing::Test {
  protected:
   void SetUp() override {
     if (TriedCases(8) != 8) GTEST_SKIP() << "sanitizers need more memory than this leaves";
+    // In a process of its own: the stacks of threads that ended are used again.
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
 };
 

@@ -31,18 +31,6 @@ std::string FirstErrorOfLog(absl::string_view log) {
   return first;
 }
 
-// "16-2-1-goffs0-smallgrid,4-1-1-goffs0": work-groups of all launches. There is other code where an
-// axis has many threads (of the third one PoCL 3.1 looks at the block alone).
-std::string PoclSizes(const Kernel& kernel) {
-  constexpr int64_t kManyThreads = 65535;
-  return absl::StrJoin(kernel.launches, ",", [](std::string* out, const KernelLaunch& launch) {
-    const auto& [grid, block] = launch.geometry;
-    const int64_t widest = std::max({block[0] * grid[0], block[1] * grid[1], block[2] * block[2]});
-    absl::StrAppend(out, absl::StrJoin(block, "-"), "-goffs0",
-                    widest < kManyThreads ? "-smallgrid" : "");
-  });
-}
-
 // Compiles with what is loaded when the first kernel comes. CUDA needs no device for that.
 class Worker {
  public:
@@ -80,9 +68,6 @@ class Worker {
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
-    // PoCL's binaries contain machine code for the sizes that this names only; the rest would be
-    // compiled where kernels are measured.
-    setenv("POCL_BINARY_SPECIALIZE_WG", PoclSizes(kernel).c_str(), 1);
     MDH_ASSIGN_OR_RETURN(*compiled.mutable_binary(), device_->CompileToBinary(kernel));
     return absl::OkStatus();
   }

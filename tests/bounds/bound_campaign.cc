@@ -1,10 +1,10 @@
 // bound_campaign [--device NAME] [--seed S] [--points N] [--each N] [--picks N] [--climbs N]
-// [--runners N] [--expression-seconds N] [--compile-seconds N] [--no-peaks] [--known-peaks FILE]
-// [--seconds N] [--page FILE] [--commit NAME] COUNT: measures COUNT random configurations of
-// shipped expressions with random sizes, and judges their bounds and those of every prefix of five
-// orders of decisions: none may fall along a decision, none may be more than the fastest call.
-// Prints a line after each expression, what is needed to repeat a failure, and a summary. Exit
-// status 1 if there was a failure.
+// [--runners N] [--expression-seconds N] [--compile-seconds N] [--lines N] [--no-peaks]
+// [--known-peaks FILE] [--seconds N] [--page FILE] [--commit NAME] COUNT: measures COUNT random
+// configurations of shipped expressions with random sizes, and judges their bounds and those of
+// every prefix of five orders of decisions: none may fall along a decision, none may be more than
+// the fastest call. Prints a line after each expression, what is needed to repeat a failure, and a
+// summary. Exit status 1 if there was a failure.
 //   --device NAME  "cpu", "opencl:0", "cuda:0"; cpu unless told
 //   --seed S       of the random numbers, 1 unless told
 //   --points N     of an expression at most, 1000000 unless told
@@ -17,6 +17,8 @@
 //                  alone; one on hosts, and as the device allows elsewhere, unless told
 //   --expression-seconds N  after which no more is drawn of an expression; no limit unless told
 //   --compile-seconds N  of a kernel at most, 10 unless told
+//   --lines N      of a kernel with loops unrolled, at most: of what has more, for which compilers
+//                  take long, others are drawn instead; no limit unless told
 //   --no-peaks     rates of the device's description alone; peaks take a minute of a busy host
 //   --known-peaks FILE  peaks that are there; measured and written if the file is not: for several
 //                  processes with as many runners and cores each
@@ -89,6 +91,9 @@ int main(int argc, char** argv) {
                  "of an expression, after which no more of it is drawn")
       ->check(CLI::PositiveNumber);
   app.add_option("--compile-seconds", options.compile_seconds, "of a kernel, at most")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--lines", options.lines,
+                 "of a kernel with loops unrolled, at most; what has more is drawn again")
       ->check(CLI::PositiveNumber);
   app.add_flag("!--no-peaks", options.has_peaks, "rates of the device's description alone");
   app.add_option("--known-peaks", options.known_peaks,

@@ -25,6 +25,9 @@ struct BoundCheckOptions {
   uint64_t seed = 1;
   int64_t expression_seconds = 0;  // no more is drawn of one after so many; 0: no limit
   int64_t compile_seconds = 10;    // of a kernel at most; what takes longer is not measured
+  // Of a kernel with loops unrolled, at most (UnrolledLines): what has more is drawn again, as
+  // compilers take as long. 0: no limit.
+  int64_t lines = 0;
   // Whether rates know what the device reaches, which takes a while to measure; else they are those
   // of its description alone.
   bool has_peaks = true;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
+#include "tests/bounds/unrolled_lines.h"
 
 namespace mdh {
 namespace {
@@ -26,8 +27,6 @@ constexpr MeasureOptions kQuick = {.run_limit_ns = 300'000'000,
                                    .max_time_ns = 10'000'000,
                                    .slow_factor = 1,
                                    .may_share_unit = true};
-// Of PoCL, which links a kernel, and compiles what its binary has not, as it is called first.
-constexpr int64_t kLinkedRunLimit = 5'000'000'000;
 // What takes so many times its bound is not called often, and what others disturb may take longer.
 constexpr double kFar = 4;
 // Alone, of what is nearer to its bound.
@@ -40,6 +39,8 @@ constexpr MeasureOptions kCareful = {.run_limit_ns = 2'000'000'000,
 constexpr int kEveryPartial = 40;
 // Configurations that are compiled, measured and judged together.
 constexpr int kAtOnce = 20;
+// Draws of one configuration whose kernel has not too many lines.
+constexpr int kMostAttempts = 20;
 
 std::vector<std::string> Names(const std::string& sources) {
   std::vector<std::string> names;
@@ -137,15 +138,9 @@ Status ExpressionCheck::CheckSome(int count) {
   std::vector<Drawn> drawn;
   {
     const Stopwatch watch(report_.prepared_s);
-    const DeviceDescription& device = runner_.device();
     for (int n = 0; n < count; ++n) {
-      Drawn& one = drawn.emplace_back(Drawn{Draw(), {}});
+      drawn.push_back(DrawWithKernel());
       ++report_.configurations;
-      const Result<LowLevelExpression> low_level =
-          Lower(*expression_, TuningModel(device.kind), device, space_->Decode(one.configuration));
-      if (!low_level.ok()) continue;
-      Result<Kernel> kernel = GenerateKernel(*low_level, device);
-      if (kernel.ok()) one.kernel = *std::move(kernel);
     }
   }
   MDH_RETURN_IF_ERROR(MeasureAll(drawn));
@@ -154,6 +149,25 @@ Status ExpressionCheck::CheckSome(int count) {
     if (one.kernel) Judge(one);
   }
   return absl::OkStatus();
+}
+
+// Of what has too many lines as many others are drawn as it takes, up to a limit.
+ExpressionCheck::Drawn ExpressionCheck::DrawWithKernel() {
+  const DeviceDescription& device = runner_.device();
+  Drawn drawn;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    drawn = {Draw(), {}};
+    const Result<LowLevelExpression> low_level =
+        Lower(*expression_, TuningModel(device.kind), device, space_->Decode(drawn.configuration));
+    if (!low_level.ok()) return drawn;
+    Result<Kernel> kernel = GenerateKernel(*low_level, device);
+    if (!kernel.ok()) return drawn;
+    if (options_.lines == 0 || UnrolledLines(kernel->source) <= options_.lines) {
+      drawn.kernel = *std::move(kernel);
+      return drawn;
+    }
+  }
+  return drawn;
 }
 
 // Any one; then one that differs in a few values from the one that is nearest to its bound.
@@ -209,11 +223,12 @@ Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
 Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions& options) {
   for (size_t n = 0; n < drawn.size(); ++n) {
     MeasureOptions own = options;
+    own.compile_limit_ns = options_.compile_seconds * 1'000'000'000;
+    // PoCL compiles a kernel for blocks of its size, and links it, as it is called first.
     const DeviceDescription& device = runner_.device();
     if (RunsOnHost(device) && device.kind == DeviceKind::kOpenCl) {
-      own.run_limit_ns = std::max(own.run_limit_ns, kLinkedRunLimit);
+      own.run_limit_ns += own.compile_limit_ns;
     }
-    own.compile_limit_ns = options_.compile_seconds * 1'000'000'000;
     if (options.may_share_unit) {
       own.best_so_far_ns =
           std::max<int64_t>(1, std::llround(kFar * bound_->OfOne(drawn[n]->configuration)));

@@ -46,6 +46,8 @@ class ExpressionCheck {
   Status CheckRound(const std::function<bool()>& is_over);
   Status CheckSome(int count);
   Configuration Draw();
+  // The configuration, and its kernel if one can be generated.
+  Drawn DrawWithKernel();
   Configuration DrawDangerous();
   Status MeasureAll(std::vector<Drawn>& drawn);
   // Those of `drawn` that are asked for.

@@ -205,7 +205,7 @@ def test_options_that_the_text_names_are_there(daemon_program):
                      *(path.read_text() for path in (SOURCE / "deploy").iterdir() if path.is_file()),
                      *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
     others = {"--exclusive", "--gtest_filter", "--backend", "--pipelines", "--gpu-architecture", "--climbs", "--seconds",
-              "--expression-seconds", "--picks", "--compile-seconds", "--no-peaks", "--known-peaks", "--runners",
+              "--expression-seconds", "--picks", "--compile-seconds", "--lines", "--no-peaks", "--known-peaks", "--runners",
               "--fastest", "--sanitized"}  # of tests, NVRTC, Slurm
     for name in RUN:
         for option in re.findall(r"(--[a-z][a-z_-]+)", "".join(re.findall("`[^`]+`", prose((SOURCE / name).read_text())))):

@@ -55,6 +55,25 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   EXPECT_TRUE(again.ok()) << again.status();
 }
 
+TEST(BoundCheck, KernelsWithTooManyLinesAreNotMeasured) {
+  const TemporaryDirectory directory;
+  BoundCheckOptions options;
+  options.runner = RunnerProgram();
+  options.work_directory = directory.File("runner");
+  options.sources = SourcePath();
+  options.count = 1;
+  options.each = 1;
+  options.points = 1000;
+  options.has_peaks = false;
+  options.lines = 1;
+  options.seconds = 2;
+  const auto report =
+      CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GT(report->configurations, 0);
+  EXPECT_EQ(report->measured, 0);
+}
+
 TEST(BoundCheck, PeaksOfOtherDevicesAreRefused) {
   const TemporaryDirectory directory;
   BoundCheckOptions options;

@@ -12,7 +12,8 @@
 namespace mdh {
 
 Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& functions,
-                                                         std::string platform, void* device) {
+                                                         std::string platform, void* device,
+                                                         const std::string& pocl_directory) {
   MDH_ASSIGN_OR_RETURN(DeviceDescription description, DescribeOpenClDevice(functions, device));
   MDH_ASSIGN_OR_RETURN(const int64_t alignment, OpenClAlignment(functions, device));
   MDH_ASSIGN_OR_RETURN(std::string driver,
@@ -25,9 +26,13 @@ Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& 
     functions.ReleaseContext(context);
     return CheckOpenCl("clCreateCommandQueue", code);
   }
-  return std::unique_ptr<OpenClDevice>(
+  std::unique_ptr<OpenClDevice> opened(
       new OpenClDevice({functions, device, context, queue, alignment}, std::move(platform),
                        std::move(driver), std::move(description)));
+  if (opened->platform_ == "Portable Computing Language") {
+    opened->any_size_.emplace(pocl_directory);
+  }
+  return opened;
 }
 
 OpenClDevice::OpenClDevice(OpenClContext context, std::string platform, std::string driver,
@@ -60,7 +65,7 @@ Result<std::unique_ptr<DeviceProgram>> OpenClDevice::Compile(const Kernel& kerne
 
 Result<std::string> OpenClDevice::CompileToBinary(const Kernel& kernel) {
   MDH_RETURN_IF_ERROR(CheckKernel(kernel));
-  return OpenClKernelBinary(context_, kernel);
+  return OpenClKernelBinary(context_, kernel, any_size_ ? &*any_size_ : nullptr);
 }
 
 Result<std::unique_ptr<DeviceProgram>> OpenClDevice::LoadBinary(const Kernel& kernel,

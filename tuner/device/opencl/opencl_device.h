@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tuner/device/compute_device.h"
 #include "tuner/device/opencl/opencl_functions.h"
+#include "tuner/device/opencl/pocl_any_size.h"
 
 namespace mdh {
 
@@ -22,9 +24,11 @@ class OpenClGate;
 
 class OpenClDevice final : public ComputeDevice {
  public:
-  // Creates context and queue. Errors: Internal, naming the call.
+  // Creates context and queue. `pocl_directory`: as OpenClLibraries. Errors: Internal, naming the
+  // call.
   static Result<std::unique_ptr<OpenClDevice>> Open(const OpenClFunctions& functions,
-                                                    std::string platform, void* device);
+                                                    std::string platform, void* device,
+                                                    const std::string& pocl_directory);
   ~OpenClDevice() override;
 
   const DeviceDescription& description() const override { return description_; }
@@ -47,7 +51,8 @@ class OpenClDevice final : public ComputeDevice {
   OpenClContext context_;
   std::string platform_, driver_;
   DeviceDescription description_;
-  std::unique_ptr<OpenClGate> gate_;  // none where kernels run on the host's own cores
+  std::unique_ptr<OpenClGate> gate_;     // none where kernels run on the host's own cores
+  std::optional<PoclAnySize> any_size_;  // of PoCL
 };
 
 }  // namespace mdh

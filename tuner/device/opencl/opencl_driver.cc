@@ -59,7 +59,8 @@ Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
     MDH_ASSIGN_OR_RETURN(const std::vector<void*> devices, Devices(*functions, platform));
     for (void* const device : devices) {
       if (libraries.number && number++ != *libraries.number) continue;
-      MDH_ASSIGN_OR_RETURN(found.emplace_back(), OpenClDevice::Open(*functions, name, device));
+      MDH_ASSIGN_OR_RETURN(found.emplace_back(),
+                           OpenClDevice::Open(*functions, name, device, libraries.pocl_directory));
     }
   }
   if (found.empty() && number > 0) {

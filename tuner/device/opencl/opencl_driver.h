@@ -15,6 +15,9 @@ struct OpenClLibraries {
   std::vector<std::string> loader = {"libOpenCL.so.1"};
   // Only the device of that number, over all platforms.
   std::optional<int> number = {};
+  // Of this process alone, where POCL_CACHE_DIR says that PoCL keeps its files, with
+  // POCL_KERNEL_CACHE=0; empty: anywhere.
+  std::string pocl_directory = {};
 };
 
 // Every device of every platform, in OpenCL's order. Must be called after the last fork. Sets the

@@ -222,6 +222,17 @@ Result<std::string> BinaryOf(const OpenClFunctions& functions, void* program) {
   return binary;
 }
 
+// Compiles functions that do nothing for `any_size`, if there are names that it has not heard of.
+// Without them more is compiled.
+void TellOfFunctions(const OpenClContext& context, const Kernel& kernel, PoclAnySize& any_size) {
+  const std::string source = any_size.SourceOfUnknown(kernel);
+  if (source.empty()) return;
+  const Result<void*> built = BuildOpenClProgram(context, source, "");
+  if (!built.ok()) return;
+  if (BinaryOf(context.functions, *built).ok()) any_size.Keep(kernel);
+  context.functions.ReleaseProgram(*built);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DeviceProgram>> CompileOpenClKernel(const OpenClContext& context,
@@ -233,9 +244,12 @@ Result<std::unique_ptr<DeviceProgram>> CompileOpenClKernel(const OpenClContext& 
   return program;
 }
 
-Result<std::string> OpenClKernelBinary(const OpenClContext& context, const Kernel& kernel) {
+Result<std::string> OpenClKernelBinary(const OpenClContext& context, const Kernel& kernel,
+                                       PoclAnySize* any_size) {
+  if (any_size != nullptr) TellOfFunctions(context, kernel, *any_size);
   MDH_ASSIGN_OR_RETURN(void* const built,
                        BuildOpenClProgram(context, kernel.source, OptionsOf(kernel)));
+  if (any_size != nullptr) any_size->Provide(kernel);
   Result<std::string> binary = BinaryOf(context.functions, built);
   context.functions.ReleaseProgram(built);
   return binary;

@@ -19,7 +19,7 @@ constexpr int64_t kLookLimit = 60'000'000'000;
 // PoCL reads these when it is loaded.
 void SetUpDrivers(const DriverOptions& options) {
   if (!options.directory.empty()) {
-    setenv("POCL_CACHE_DIR", options.directory.c_str(), 1);
+    setenv("POCL_CACHE_DIR", PoclDirectory(options).c_str(), 1);
     setenv("TMPDIR", options.directory.c_str(), 1);
     // Programs' binaries are PTX under NVIDIA's OpenCL: the machine code that a worker made of one
     // is found here by the process that measures, which would compile it again. The rest of the
@@ -29,6 +29,8 @@ void SetUpDrivers(const DriverOptions& options) {
     setenv("CUDA_CACHE_DISABLE", "0", 1);
   }
   setenv("POCL_KERNEL_CACHE", "0", 1);
+  // Launches run the versions for their own sizes (PoclAnySize).
+  setenv("POCL_WORK_GROUP_SPECIALIZATION", "1", 1);
   if (options.cores > 0) setenv("POCL_MAX_PTHREAD_COUNT", absl::StrCat(options.cores).c_str(), 1);
 }
 

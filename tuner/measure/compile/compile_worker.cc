@@ -1,15 +1,12 @@
 #include "tuner/measure/compile/compile_worker.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tuner/device/cuda/cuda_program.h"
@@ -29,18 +26,6 @@ std::string FirstErrorOfLog(absl::string_view log) {
     if (absl::StrContains(line, "error:")) return std::string(absl::StripAsciiWhitespace(line));
   }
   return first;
-}
-
-// "16-2-1-goffs0-smallgrid,4-1-1-goffs0": work-groups of all launches. There is other code where an
-// axis has many threads (of the third one PoCL 3.1 looks at the block alone).
-std::string PoclSizes(const Kernel& kernel) {
-  constexpr int64_t kManyThreads = 65535;
-  return absl::StrJoin(kernel.launches, ",", [](std::string* out, const KernelLaunch& launch) {
-    const auto& [grid, block] = launch.geometry;
-    const int64_t widest = std::max({block[0] * grid[0], block[1] * grid[1], block[2] * block[2]});
-    absl::StrAppend(out, absl::StrJoin(block, "-"), "-goffs0",
-                    widest < kManyThreads ? "-smallgrid" : "");
-  });
 }
 
 // Compiles with what is loaded when the first kernel comes. CUDA needs no device for that.
@@ -80,9 +65,6 @@ class Worker {
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
-    // PoCL's binaries contain machine code for the sizes that this names only; the rest would be
-    // compiled where kernels are measured.
-    setenv("POCL_BINARY_SPECIALIZE_WG", PoclSizes(kernel).c_str(), 1);
     MDH_ASSIGN_OR_RETURN(*compiled.mutable_binary(), device_->CompileToBinary(kernel));
     return absl::OkStatus();
   }

@@ -1,8 +1,11 @@
 #include "tuner/measure/compile/device_driver.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/device/cuda/nvrtc.h"
@@ -11,9 +14,10 @@
 namespace mdh {
 namespace {
 
-Result<DeviceDriver::Devices> OpenOpenCl(std::optional<int> number, const DriverOptions&) {
+Result<DeviceDriver::Devices> OpenOpenCl(std::optional<int> number, const DriverOptions& options) {
   OpenClLibraries libraries;
   libraries.number = number;
+  libraries.pocl_directory = PoclDirectory(options);
   return FindOpenClDevices(libraries);
 }
 
@@ -49,6 +53,10 @@ constexpr std::array<DeviceDriver, 2> kDrivers = {{
 }};
 
 }  // namespace
+
+std::string PoclDirectory(const DriverOptions& options) {
+  return options.directory.empty() ? "" : absl::StrCat(options.directory, "/pocl.", getpid());
+}
 
 const DeviceDriver& DriverOf(DeviceKind kind) {
   return *std::ranges::find(kDrivers, kind, &DeviceDriver::kind);

@@ -20,6 +20,9 @@ struct DriverOptions {
   int cores = 0;          // that the process is restricted to; 0: all
 };
 
+// Where PoCL keeps files of this process, and of no other one; empty: its own choice.
+std::string PoclDirectory(const DriverOptions& options);
+
 struct DeviceDriver {
   using Devices = std::vector<std::unique_ptr<ComputeDevice>>;
 

@@ -89,18 +89,6 @@ class Rules {
     return parts_.FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
   }
 
-  // Bytes of what one register tile may read before the next one does. That of the first-level
-  // cache with strided rows. Strips are fetched ahead from the second level faster than they are
-  // used, and results are taken up again the less often the longer they are. With lanes along a
-  // reduction, whose results take longer to combine, half the second level.
-  double ReductionBytes(const TileChoice& choice) const {
-    const auto l1 = static_cast<double>(device_.l1_bytes),
-               l2 = static_cast<double>(device_.l2_bytes);
-    if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
-    const bool has_strips = std::ranges::find(choice.packed, true) != choice.packed.end();
-    return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
-  }
-
   void ChooseCacheTiles(const TileChoice& choice) {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
@@ -115,7 +103,7 @@ class Rules {
       return;
     }
     std::vector<int64_t> tile = registers();
-    parts_.Grow(tile, reduced, ReductionBytes(choice));  // reductions first
+    parts_.Grow(tile, reduced, parts_.ReductionBytes(choice));  // reductions first
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);

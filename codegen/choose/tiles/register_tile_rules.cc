@@ -138,11 +138,17 @@ class Rules {
     std::vector<int64_t> tile = registers();
     parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
+    // Tile registers, and strips of a few columns with lanes along a reduction, take rows faster
+    // than a last cache gives them: strips would be packed again.
     const bool on_amx = p_.dot_unit == DotUnit::kTiles;
-    parts_.Grow(tile, rows, on_amx ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
+    const bool has_few_columns = e_.is_reduction(vector_dimension_);
+    parts_.Grow(tile, rows,
+                on_amx            ? RowBytesOfTiles(device_)
+                : has_few_columns ? 0.5 * static_cast<double>(device_.l2_bytes)
+                                  : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
-    // Tile registers take rows faster than a last cache gives them: strips would be packed again.
-    if (on_amx && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
+    const bool has_all_rows = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
+    if ((on_amx || has_few_columns) && !has_all_rows) return false;
     p_.tile[innermost_ - 1] = tile;
     tile[vector_dimension_] = size(vector_dimension_);
     for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;

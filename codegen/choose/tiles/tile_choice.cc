@@ -44,7 +44,8 @@ class Ranking {
         has_lanes_(model.LayerWith(LayerRole::kLanes) > 0),
         has_registers_(model.LayerWith(LayerRole::kRegisters) >= 0),
         uses_all_again_(std::ranges::all_of(
-            e.inputs(), [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kPackedReuse; })),
+            e.inputs(),
+            [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kLeastReuseOfShortParts; })),
         narrow_(NarrowReductionOf(e)),
         cost_(e, device, numerics) {}
 

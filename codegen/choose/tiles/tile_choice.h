@@ -14,6 +14,9 @@
 
 namespace mdh {
 
+// How often all inputs must be read for TileChoice::has_short_parts.
+inline constexpr double kLeastReuseOfShortParts = 4;
+
 struct TileChoice {
   int vector_dimension = -1;  // -1: no lanes
   int64_t lanes = 1;

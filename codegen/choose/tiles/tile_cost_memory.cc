@@ -132,15 +132,17 @@ double TileCost::StreamCycles(const TileChoice& choice) const {
     most = std::max(most, bytes.back());
     together += bytes.back();
   }
-  double streamed = 0;
+  double cycles = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const double kept = bytes[b] == most ? together : most + inputs_[b].bytes / parts;
     if (std::max(together, kept) <= room) continue;
     const double once = bytes[b] <= room / 2 ? StepsAlong(choice, b) / steps : 1;
-    streamed += StepBytes(choice, b) * once;
+    // What is read once comes from memory, whatever tiles there are.
+    const bool is_near = inputs_[b].reuse < kLeastReuseOfShortParts ||
+                         kTilesInL2 * together <= static_cast<double>(device_.l2_bytes);
+    cycles += StepBytes(choice, b) * once / (is_near ? kL2BytesPerCycle : kFarBytesPerCycle);
   }
-  const bool are_near = kTilesInL2 * together <= static_cast<double>(device_.l2_bytes);
-  return streamed / (are_near ? kL2BytesPerCycle : kFarBytesPerCycle);
+  return cycles;
 }
 
 double TileCost::PackingCycles(const TileChoice& choice) const {

@@ -85,13 +85,17 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
   return cycles;
 }
 
+// Whether a tile reads vectors of an input, not elements for all lanes.
+bool TileCost::HasLanes(const TileChoice& choice, int input) const {
+  const int v = choice.vector_dimension;
+  return v >= 0 && inputs_[input].strides[0][v] != 0;
+}
+
 // Bytes that a step of a tile reads of an input.
 double TileCost::StepBytes(const TileChoice& choice, int input) const {
-  const int v = choice.vector_dimension;
-  const bool has_lanes = v >= 0 && inputs_[input].strides[0][v] != 0;
-  const int64_t each = inputs_[input].buffer->type.size_bytes() * choice.group;
-  return DistinctVectors(choice, input) *
-         static_cast<double>(has_lanes ? each * choice.lanes : each);
+  const int64_t lanes = HasLanes(choice, input) ? choice.lanes : 1;
+  const int64_t each = inputs_[input].buffer->type.size_bytes() * choice.group * lanes;
+  return DistinctVectors(choice, input) * static_cast<double>(each);
 }
 
 // Steps of a tile, all reductions together, along which an input has other elements.
@@ -134,6 +138,7 @@ double TileCost::StreamCycles(const TileChoice& choice) const {
   }
   double cycles = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!HasLanes(choice, b)) continue;  // a few elements a step
     const double kept = bytes[b] == most ? together : most + inputs_[b].bytes / parts;
     if (std::max(together, kept) <= room) continue;
     const double once = bytes[b] <= room / 2 ? StepsAlong(choice, b) / steps : 1;

@@ -16,8 +16,8 @@ namespace mdh {
 Block BuildPacking(const LoopPlan& plan, const StagedCopy& copy,
                    const std::vector<DimensionRange>& ranges, bool shared);
 
-// Rows of the tiles in which a copy is transposed whose neighbours are none in the buffer; fewer
-// than 2: it is made element by element. `most`: of the lanes that the computation has, and of the
+// Rows of the tiles in which a copy is transposed whose neighbours are none in the buffer; 1: it
+// is made element by element. `most`: of the lanes that the computation has, and of the
 // elements that the copy has in both dimensions, the fewest.
 int64_t RowsOfTransposedTile(const Buffer& buffer, int64_t most);
 

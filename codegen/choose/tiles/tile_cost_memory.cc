@@ -20,8 +20,8 @@ constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr int64_t kL2Ways = 16;
 constexpr double kL2BytesPerCycle = 30, kFarBytesPerCycle = 10;
-constexpr double kTilesInL2 = 4;        // that use again what came to it
-constexpr double kRounding = 1 + 1e-9;  // of sums of parts
+constexpr double kTilesInL2 = 4;              // that use again what came to it
+constexpr double kRoundingOfSums = 1 + 1e-9;  // of sums of parts
 
 }  // namespace
 
@@ -123,7 +123,7 @@ double TileCost::PartsOfReductions(const TileChoice& choice) const {
 // steps of the tile read again comes once.
 double TileCost::StreamCycles(const TileChoice& choice) const {
   if (choice.vector_dimension < 0) return 0;
-  const double room = parts_.FirstCacheBytes() * kRounding;
+  const double room = parts_.FirstCacheBytes() * kRoundingOfSums;
   const double parts = PartsOfReductions(choice);
   std::vector<double> bytes;
   double steps = 1, most = 0, together = 0;

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "codegen/choose/tiles/tile_choice.h"
 #include "core/base/round.h"
 
 namespace mdh {
@@ -13,6 +12,7 @@ namespace {
 
 // Fewer than second-level translation buffers have entries.
 constexpr int64_t kMostRows = 1280;
+constexpr int64_t kNearBytes = 2048;  // half a page
 
 }  // namespace
 
@@ -44,6 +44,28 @@ double CacheParts::FootprintBytes(const std::vector<int64_t>& part, int line_byt
   for (const Buffer& buffer : e_.inputs()) bytes += BytesOf(buffer, part, line_bytes);
   for (const Buffer& buffer : e_.outputs()) bytes += BytesOf(buffer, part, line_bytes);
   return bytes;
+}
+
+// Whether inputs with neighbours along dimension v have several rows a page, whatever reduction one
+// walks along.
+bool CacheParts::HasNearRows(int v) const {
+  for (const Buffer& buffer : e_.inputs()) {
+    if (v < 0 || StrideAlong(buffer, 0, v) == 0) continue;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const int64_t stride = e_.is_reduction(d) ? std::abs(StrideAlong(buffer, 0, d)) : 0;
+      if (size(d) > 1 && stride * buffer.type.size_bytes() > kNearBytes) return false;
+    }
+  }
+  return v >= 0;
+}
+
+double CacheParts::ReductionBytes(const TileChoice& choice) const {
+  const auto l2 = static_cast<double>(device_.l2_bytes);
+  const int v = choice.vector_dimension;
+  if (v >= 0 && e_.is_reduction(v)) return choice.has_short_parts ? FirstCacheBytes() : 0.5 * l2;
+  const bool has_strips = std::ranges::find(choice.packed, true) != choice.packed.end();
+  const bool comes_ahead = has_strips || HasNearRows(v);
+  return comes_ahead ? std::max(FirstCacheBytes(), l2 / 8) : FirstCacheBytes();
 }
 
 void CacheParts::Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "codegen/choose/tiles/tile_choice.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 
@@ -21,6 +22,14 @@ class CacheParts {
   double BytesOf(const Buffer& buffer, const std::vector<int64_t>& part, int line_bytes) const;
   // The same of all inputs and outputs.
   double FootprintBytes(const std::vector<int64_t>& part, int line_bytes) const;
+  // Of what one register tile may read in a part of the reductions, before the next one does.
+  // That of the first-level cache with rows on pages of their own. Strips and near rows are fetched
+  // ahead from the second level faster than they are used, and results are taken up again the less
+  // often the longer they are. With lanes along a reduction, whose results take longer to combine,
+  // half the second level, unless parts are short.
+  double ReductionBytes(const TileChoice& choice) const;
+  // What of the first-level cache has room for that.
+  double FirstCacheBytes() const { return 0.75 * static_cast<double>(device_.l1_bytes); }
   // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
   // it reads and writes the least more; of several, the first of `dimensions`.
   void Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions, double bytes) const;
@@ -33,6 +42,7 @@ class CacheParts {
                const std::vector<int>& reduced) const;
 
  private:
+  bool HasNearRows(int v) const;
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
   const Expression& e_;

@@ -89,17 +89,6 @@ class Rules {
     return parts_.FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
   }
 
-  // Bytes of what one register tile may read before the next one does. That of the first-level
-  // cache with strided rows. Strips are fetched ahead from the second level faster than they are
-  // used, and results are taken up again the less often the longer they are. With lanes along a
-  // reduction, whose results take longer to combine, half the second level.
-  double ReductionBytes(const TileChoice& choice) const {
-    const double l1 = device_.l1_bytes, l2 = device_.l2_bytes;
-    if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
-    const bool has_strips = std::ranges::find(choice.packed, true) != choice.packed.end();
-    return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
-  }
-
   void ChooseCacheTiles(const TileChoice& choice) {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
@@ -114,7 +103,7 @@ class Rules {
       return;
     }
     std::vector<int64_t> tile = registers();
-    parts_.Grow(tile, reduced, ReductionBytes(choice));  // reductions first
+    parts_.Grow(tile, reduced, parts_.ReductionBytes(choice));  // reductions first
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
@@ -148,14 +137,20 @@ class Rules {
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
     const bool once = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
-    parts_.Grow(tile, reduced, once ? 0.75 * device_.l1_bytes : 0.3 * device_.l2_bytes);
+    parts_.Grow(tile, reduced, once ? parts_.FirstCacheBytes() : 0.3 * device_.l2_bytes);
     parts_.Balance(tile, registers(), reduced);
     p_.prefetch = once ? 1 : 0;  // else nothing comes from memory while a tile multiplies
+    // Tile registers, and strips of a few columns with lanes along a reduction, take rows faster
+    // than a last cache gives them: strips would be packed again.
     const bool on_amx = p_.dot_unit == DotUnit::kTiles;
-    parts_.Grow(tile, rows, on_amx ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
+    const bool has_few_columns = e_.is_reduction(vector_dimension_);
+    parts_.Grow(tile, rows,
+                on_amx            ? RowBytesOfTiles(device_)
+                : has_few_columns ? 0.5 * static_cast<double>(device_.l2_bytes)
+                                  : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
-    // Tile registers take rows faster than a last cache gives them: strips would be packed again.
-    if (on_amx && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
+    const bool has_all_rows = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
+    if ((on_amx || has_few_columns) && !has_all_rows) return false;
     p_.tile[innermost_ - 1] = tile;
     tile[vector_dimension_] = size(vector_dimension_);
     for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;

@@ -43,6 +43,9 @@ class Ranking {
         is_ordered_(!Reassociates(numerics)),
         has_lanes_(model.LayerWith(LayerRole::kLanes) > 0),
         has_registers_(model.LayerWith(LayerRole::kRegisters) >= 0),
+        uses_all_again_(std::ranges::all_of(
+            e.inputs(),
+            [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kLeastReuseOfShortParts; })),
         narrow_(NarrowReductionOf(e)),
         cost_(e, device, numerics) {}
 
@@ -325,16 +328,22 @@ class Ranking {
                static_cast<double>(kMaxUnrolledOperations) / 4;
   }
 
-  void Add(const TileChoice& choice) {
+  void Add(TileChoice choice) {
     if (!Fits(choice)) return;
+    choice.cycles = cost_.Cycles(choice);
     found_.push_back(choice);
-    found_.back().cycles = cost_.Cycles(choice);
+    const int v = choice.vector_dimension;
+    if (v < 0 || !e_.is_reduction(v) || !uses_all_again_) return;
+    choice.has_short_parts = true;
+    choice.cycles = cost_.Cycles(choice);
+    if (choice.cycles < found_.back().cycles) found_.back() = std::move(choice);
   }
 
   const Expression& e_;
   const DeviceDescription& device_;
   const bool is_ordered_;
   const bool has_lanes_, has_registers_;
+  const bool uses_all_again_;  // every input
   const std::optional<NarrowReduction> narrow_;
   const TileCost cost_;
   std::vector<TileChoice> found_;

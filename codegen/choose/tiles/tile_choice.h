@@ -14,6 +14,9 @@
 
 namespace mdh {
 
+// How often all inputs must be read for TileChoice::has_short_parts.
+inline constexpr double kLeastReuseOfShortParts = 4;
+
 struct TileChoice {
   int vector_dimension = -1;  // -1: no lanes
   int64_t lanes = 1;
@@ -21,6 +24,9 @@ struct TileChoice {
   bool independent_accumulators = false;
   // Results are combined in the output: the loops of reductions run around those of the outputs.
   bool accumulates_in_output = false;
+  // With lanes along a reduction, whose parts are so short that the first-level cache keeps what
+  // tiles one after the other have in common: results of lanes are combined more often.
+  bool has_short_parts = false;
   // Per input of CountedExpression: in strips along the lanes; rows of tiles: as they are.
   std::vector<bool> packed;
   int dot = 0;        // TuningParameters::dot

@@ -93,6 +93,7 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
                    NumericsPolicy numerics)
     : e_(expression),
       device_(device),
+      parts_(expression, device),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
@@ -447,7 +448,8 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   }
   const double rows = FarRows(choice) * kFarRowCycles;
   const double chains = ChainCycles(choice, results);
-  if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
+  if (is_reduced)
+    return PartsOfReductions(choice) * (kTileCycles + chains + LaneCycles(choice, results) + rows);
   double each = 1;
   if (v >= 0) {
     for (const Output& output : outputs_) each += ScatterCost(output.strides[v], choice);

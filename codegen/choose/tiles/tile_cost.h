@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/choose/tiles/cache_parts.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "core/pipeline/factor_order.h"
@@ -57,6 +58,10 @@ class TileCost {
   bool IsBroadcast(const TileChoice& choice, int input) const;
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
+  bool HasLanes(const TileChoice& choice, int input) const;
+  double StepBytes(const TileChoice& choice, int input) const;
+  double StepsAlong(const TileChoice& choice, int input) const;
+  double PartsOfReductions(const TileChoice& choice) const;
   double StreamCycles(const TileChoice& choice) const;
   double BodyCycles(const TileChoice& choice) const;
   double CyclesWithout(const TileChoice& choice, int d) const;
@@ -76,11 +81,13 @@ class TileCost {
   double CyclesOnTiles(const TileChoice& choice) const;
   bool IsStraight(int v) const;
   double PackingCycles(const TileChoice& choice) const;
+  double TransposedCycles(const TileChoice& choice, int input, double column) const;
   double PartsOfVectors(const TileChoice& choice, int input) const;
   double LineCyclesOfStrips(const TileChoice& choice, int input) const;
 
   const Expression& e_;
   const DeviceDescription& device_;
+  const CacheParts parts_;
   std::optional<NarrowReduction> narrow_;
   double combine_operations_;  // of one combination
   double operations_;          // per point, of f as it is written

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/choose/tiles/tile_cost.h"
+#include "codegen/lower/tiles/staging.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -12,12 +13,15 @@ namespace {
 
 constexpr double kPackRow = 0.1, kPackByte = 0.1;        // an element, and each of its bytes
 constexpr double kPackColumn = 1.2, kPackFarColumn = 5;  // an element, or a word
-constexpr double kLineCycles = 12;       // a line of memory that nothing fetches ahead
-constexpr double kPackedLineCycles = 2;  // a line that is packed
+constexpr double kLineCycles = 12;         // a line of memory that nothing fetches ahead
+constexpr double kTransposedVector = 1.3;  // its load, its store, or a shuffle for it
+constexpr double kPackedLineCycles = 2;    // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr int64_t kL2Ways = 16;
-constexpr double kL2BytesPerCycle = 30;
+constexpr double kL2BytesPerCycle = 30, kFarBytesPerCycle = 10;
+constexpr double kTilesInL2 = 4;              // that use again what came to it
+constexpr double kRoundingOfSums = 1 + 1e-9;  // of sums of parts
 
 }  // namespace
 
@@ -81,23 +85,69 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
   return cycles;
 }
 
-// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
-double TileCost::StreamCycles(const TileChoice& choice) const {
+// Whether a tile reads vectors of an input, not elements for all lanes.
+bool TileCost::HasLanes(const TileChoice& choice, int input) const {
   const int v = choice.vector_dimension;
-  if (v < 0) return 0;
-  double streamed = 0;
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
-    const int64_t each = inputs_[b].buffer->type.size_bytes() * choice.group;
-    double bytes = DistinctVectors(choice, b) * static_cast<double>(each * choice.lanes);
-    double again = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
-      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
-    }
-    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
+  return v >= 0 && inputs_[input].strides[0][v] != 0;
+}
+
+// Bytes that a step of a tile reads of an input.
+double TileCost::StepBytes(const TileChoice& choice, int input) const {
+  const int64_t lanes = HasLanes(choice, input) ? choice.lanes : 1;
+  const int64_t each = inputs_[input].buffer->type.size_bytes() * choice.group * lanes;
+  return DistinctVectors(choice, input) * static_cast<double>(each);
+}
+
+// Steps of a tile, all reductions together, along which an input has other elements.
+double TileCost::StepsAlong(const TileChoice& choice, int input) const {
+  double steps = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d) || inputs_[input].strides[0][d] == 0) continue;
+    steps *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
   }
-  return streamed / kL2BytesPerCycle;
+  return steps;
+}
+
+// Parts of the reductions, of which each gives results of a tile that are combined with the others.
+double TileCost::PartsOfReductions(const TileChoice& choice) const {
+  double bytes = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    bytes += StepBytes(choice, b) * StepsAlong(choice, b);
+  }
+  return std::max(1.0, bytes / parts_.ReductionBytes(choice));
+}
+
+// Of what a tile reads in a part of the reductions, the input that it has most of is that of the
+// next tile, too: the first-level cache keeps it if it has room for all that a tile reads. Others
+// come from the second level, unless there is room for all that all tiles read of them; what other
+// steps of the tile read again comes once.
+double TileCost::StreamCycles(const TileChoice& choice) const {
+  if (choice.vector_dimension < 0) return 0;
+  const double room = parts_.FirstCacheBytes() * kRoundingOfSums;
+  const double parts = PartsOfReductions(choice);
+  std::vector<double> bytes;
+  double steps = 1, most = 0, together = 0;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d)) continue;
+    steps *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
+  }
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    bytes.push_back(StepBytes(choice, b) * StepsAlong(choice, b) / parts);
+    most = std::max(most, bytes.back());
+    together += bytes.back();
+  }
+  double cycles = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!HasLanes(choice, b)) continue;  // a few elements a step
+    const double kept = bytes[b] == most ? together : most + inputs_[b].bytes / parts;
+    if (std::max(together, kept) <= room) continue;
+    const double once = bytes[b] <= room / 2 ? StepsAlong(choice, b) / steps : 1;
+    // What is read once comes from memory, whatever tiles there are.
+    const bool is_near = inputs_[b].reuse < kLeastReuseOfShortParts ||
+                         kTilesInL2 * together <= static_cast<double>(device_.l2_bytes);
+    cycles += StepBytes(choice, b) * once / (is_near ? kL2BytesPerCycle : kFarBytesPerCycle);
+  }
+  return cycles;
 }
 
 double TileCost::PackingCycles(const TileChoice& choice) const {
@@ -109,15 +159,28 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
     const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
     const auto element = static_cast<double>(inputs_[b].buffer->type.size_bytes());
     const bool is_far = 4 * stride >= kPageBytes;
-    const double each =
-        are_words     ? (is_far ? kPackFarColumn : kPackColumn) / static_cast<double>(choice.group)
-        : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
-        : is_far      ? kPackFarColumn
-                      : kPackColumn;
+    const double column = is_far ? kPackFarColumn : kPackColumn;
+    const double each = are_words     ? column / static_cast<double>(choice.group)
+                        : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
+                                      : TransposedCycles(choice, b, column);
     cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
     if (stride == 1) cycles += LineCyclesOfStrips(choice, b);
   }
   return cycles;
+}
+
+// Of an element, where neighbours of the copy are none in the buffer. Elements of tiles that are
+// transposed in registers (staging.h) take their share of a load, a store and the shuffles between;
+// those of rows that fill no tile take `column` cycles.
+double TileCost::TransposedCycles(const TileChoice& choice, int input, double column) const {
+  const Buffer& buffer = *inputs_[input].buffer;
+  const int64_t width = buffer.extents.back();
+  const int64_t rows = RowsOfTransposedTile(
+      buffer, std::min({choice.lanes, width, choice.tile[choice.vector_dimension]}));
+  if (choice.dot > 0 || rows == 1) return column;
+  const auto tile = static_cast<double>(rows);
+  const double rest = static_cast<double>(width % rows) / static_cast<double>(width);
+  return (1 - rest) * kTransposedVector * (2 + std::log2(tile)) / tile + rest * column;
 }
 
 // What it costs more to join rows to words of strips that are no multiple of vectors: compilers

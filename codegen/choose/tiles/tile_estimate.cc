@@ -30,6 +30,7 @@ TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
     choice.vector_dimension = v;
     choice.lanes = p.tile[model_.LayerWith(LayerRole::kLanes) - 1][v];
   }
+  choice.has_short_parts = HasShortParts(p);
   choice.independent_accumulators = p.independent_accumulators;
   choice.accumulates_in_output = p.accumulate_in == AccumulateIn::kOutput;
   const bool is_apart = p.inputs.size() < e_.inputs().size();
@@ -41,6 +42,17 @@ TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
   choice.dot_unit = p.dot_unit;
   if (const std::optional<DotPlan> plan = DotOf(e_, p)) choice.group = plan->group;
   return choice;
+}
+
+// Whether the first-level cache has room for what a register tile reads in a part of the
+// reductions.
+bool TileEstimate::HasShortParts(const TuningParameters& p) const {
+  std::vector<int64_t> part = p.tile[innermost_];
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) part[d] = p.tile[std::max(0, innermost_ - 1)][d];
+  }
+  const CacheParts parts(e_, device_);
+  return parts.FootprintBytes(part, 1) <= parts.FirstCacheBytes();
 }
 
 // Of all points, what the core has that has most.

@@ -23,6 +23,7 @@ class TileEstimate {
 
  private:
   TileChoice ChoiceOf(const TuningParameters& parameters) const;
+  bool HasShortParts(const TuningParameters& parameters) const;
   double BusiestShare(const TuningParameters& parameters) const;
 
   const Expression e_;  // CountedExpression

@@ -81,18 +81,17 @@ class PackingBuilder {
   // buffer's neighbours is the innermost loop then.
   void PlanTransposition() {
     if (copy_.group > 1) return;  // words
-    if (strides_.empty() || buffer_.boundary.kind != Boundary::Kind::kNone) return;
+    if (strides_.empty()) return;
     const int rows_of = static_cast<int>(strides_.size()) - 1;
     const int lanes_of = lanes_of_ >= 0 ? lanes_of_ : copy_.layout.back();
     if (lanes_of == rows_of || strides_[rows_of] != 1) return;
-    int64_t most = std::min<int64_t>(
-        {plan_.lanes(), kMostTileRows, kMostRowBytes / SizeBytes(buffer_.type.scalar())});
-    most = std::min({most, copy_.extents[rows_of], copy_.extents[lanes_of]});
-    if (lanes_of_ >= 0) most = std::min(most, copy_.strip);
-    most = RoundDownToPowerOfTwo(std::max<int64_t>(most, 1));
-    if (most < kFewestTileRows) return;
-    tile_rows_ = most;
-    if (lanes_of_ < 0) lanes_ = most;
+    const int64_t fewest =
+        std::min<int64_t>({plan_.lanes(), copy_.extents[rows_of], copy_.extents[lanes_of],
+                           lanes_of_ >= 0 ? copy_.strip : copy_.extents[lanes_of]});
+    const int64_t rows = RowsOfTransposedTile(buffer_, fewest);
+    if (rows == 1) return;
+    tile_rows_ = rows;
+    if (lanes_of_ < 0) lanes_ = rows;
     lanes_of_ = lanes_of;
     rows_of_ = rows_of;
     order_.erase(std::ranges::find(order_, rows_of));
@@ -141,16 +140,18 @@ class PackingBuilder {
   void EmitLanes(Block& block) {
     if (lanes_of_ < 0) return EmitCopy(Index(0), 0, block);
     const Index length = ranges_[lanes_of_].length;
-    if (length.is_constant() && length.constant() % lanes_ == 0) {
-      return EmitStrip(lanes_, 0, block);
-    }
+    const bool is_whole = length.is_constant() ? length.constant() % lanes_ == 0
+                                               : HasPlainStrips() && LeftOver() == 0;
+    if (is_whole) return EmitStrip(lanes_, 0, block);
     const Index rest = length - position_[lanes_of_];
     Block last, all;
     if (copy_.strip_shift > 0) {
-      const int64_t left_over = plan_.size(copy_.strip_of) % copy_.strip;
-      EmitStrip(left_over + copy_.strip_shift, copy_.strip_shift, last);
+      EmitStrip(LeftOver() + copy_.strip_shift, copy_.strip_shift, last);
     } else if (length.is_constant()) {
       EmitStrip(length.constant() % lanes_, 0, last);
+    } else if (HasPlainStrips()) {
+      // Parts begin where strips do: only that at the end has one that is not full.
+      EmitStrip(LeftOver(), 0, last);
     } else if (transposes()) {
       EmitRows(Index(0), rest, 0, last);
     } else {
@@ -160,6 +161,14 @@ class PackingBuilder {
     block.push_back(
         {If{{Less(rest, Index(lanes_))}, ShareBlock(std::move(last)), ShareBlock(std::move(all))}});
   }
+
+  bool HasPlainStrips() const {
+    return copy_.strip_of >= 0 && lanes_of_ == copy_.strip_dimension &&
+           PlainDimension(buffer_, lanes_of_) == copy_.strip_of;
+  }
+
+  // What the last strip has of its dimension; 0: all.
+  int64_t LeftOver() const { return plan_.size(copy_.strip_of) % copy_.strip; }
 
   // All rows, if the copy transposes, of so many lanes, which are `earlier` elements before their
   // place.
@@ -310,6 +319,13 @@ class PackingBuilder {
 };
 
 }  // namespace
+
+int64_t RowsOfTransposedTile(const Buffer& buffer, int64_t most) {
+  if (buffer.boundary.kind != Boundary::Kind::kNone) return 1;
+  const int64_t rows = RoundDownToPowerOfTwo(
+      std::min({most, kMostTileRows, kMostRowBytes / SizeBytes(buffer.type.scalar())}));
+  return rows < kFewestTileRows ? 1 : rows;
+}
 
 Block BuildPacking(const LoopPlan& plan, const StagedCopy& copy,
                    const std::vector<DimensionRange>& ranges, bool shared) {

@@ -106,16 +106,42 @@ where f(a, b) -> c { c = a * b }
   EXPECT_GT(best.tile[0], 1);
 }
 
-// One of the accesses would gather lanes along a kept dimension.
-TEST(TileChoiceTest, ProductsOfAMatrixWithItselfHaveLanesAlongItsRows) {
-  const Expression gram = *ParseExpression(R"(
-gram :=
+// One of the accesses has rows, not columns, along a kept dimension: few rows have lanes along
+// themselves, of many a copy is transposed, which is used again for each of them.
+TEST(TileChoiceTest, ProductsOfAMatrixWithItselfAreTransposedWhereRowsAreManyAndLong) {
+  const auto best_of = [](const std::string& rows, const std::string& columns) {
+    const Expression gram = *ParseExpression(R"(
+gram<| I, K> :=
   out_view<fp32>( y: (i,j,k) -> (i,j) ) o
-  md_hom<176,176,1952>( f, (++, ++, +) ) o
+  md_hom<I,I,K>( f, (++, ++, +) ) o
   inp_view<fp32>( a: (i,j,k) -> (i,k), (j,k) )
 where f(a, b) -> y { y = a * b }
-)");
-  EXPECT_EQ(Best(gram, NumericsPolicy::kReassociate, WideDevice()).vector_dimension, 2);
+)",
+                                             {{"I", rows}, {"K", columns}});
+    return Best(gram, NumericsPolicy::kReassociate, WideDevice());
+  };
+  EXPECT_EQ(best_of("6", "1952").vector_dimension, 2);
+  EXPECT_EQ(best_of("176", "1952").vector_dimension, 1);
+  EXPECT_THAT(best_of("176", "1952").packed, ElementsAre(false, true));
+}
+
+// What tiles have in common would be pushed out of the first-level cache by the rest of long rows.
+TEST(TileChoiceTest, LongRowsAreReadInPartsThatAFirstLevelCacheKeeps) {
+  const auto best_of = [](const std::string& columns) {
+    const Expression product = *ParseExpression(R"(
+product<| K> :=
+  out_view<fp32>( y: (i,j,k) -> (i,j) ) o
+  md_hom<12,12,K>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( a: (i,j,k) -> (i,k), b: (i,j,k) -> (j,k) )
+where f(a, b) -> y { y = a * b }
+)",
+                                                {{"K", columns}});
+    return Best(product, NumericsPolicy::kReassociate, WideDevice());
+  };
+  EXPECT_EQ(best_of("100000").vector_dimension, 2);
+  EXPECT_TRUE(best_of("100000").has_short_parts);
+  const Expression matvec = Shipped("matvec.mdh", {{"I", "4096"}, {"K", "100000"}});
+  EXPECT_FALSE(Best(matvec, NumericsPolicy::kReassociate, WideDevice()).has_short_parts);
 }
 
 // 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points.

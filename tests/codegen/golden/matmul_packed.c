@@ -391,7 +391,7 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
         for (int64_t at1 = 0; at1 < j_mm_end - j_mm; at1 += 16) {
           for (int64_t at0 = 0; at0 < 32; at0++) {
             if (j_mm_end - j_mm - at1 < 16) {
-              for (int64_t lane = 0; lane < j_mm_end - j_mm - at1; lane++) {
+              for (int64_t lane = 0; lane < 4; lane++) {
                 B_packed[at0 * 16 + at1 * 32 + lane] = B[B_packed_from + at0 * 500 + at1 + lane];
               }
             } else {
@@ -407,10 +407,23 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
           const int64_t A_packed_from = i_l2 * 64 + k_mm;
           for (int64_t at0 = 0; at0 < i_l2_end - i_l2; at0 += 6) {
             if (i_l2_end - i_l2 - at0 < 6) {
-              for (int64_t at1 = 0; at1 < 32; at1++) {
-                for (int64_t lane = 0; lane < i_l2_end - i_l2 - at0; lane++) {
-                  A_packed[at0 * 32 + at1 * 6 + lane] = A[A_packed_from + at0 * 64 + at1 + lane * 64];
-                }
+              for (int64_t at1 = 0; at1 + 4 <= 32; at1 += 4) {
+                const f32x4 t = load_f32x4(A + A_packed_from + at0 * 64 + at1);
+                const f32x4 t_1 = load_f32x4(A + A_packed_from + at0 * 64 + at1 + 64);
+                const f32x4 t_2 = load_f32x4(A + A_packed_from + at0 * 64 + at1 + 128);
+                const f32x4 t_3 = load_f32x4(A + A_packed_from + at0 * 64 + at1 + 192);
+                const f32x4 t_4 = lower2by2_f32x4(t, t_1);
+                const f32x4 t_5 = upper2by2_f32x4(t, t_1);
+                const f32x4 t_6 = lower2by2_f32x4(t_2, t_3);
+                const f32x4 t_7 = upper2by2_f32x4(t_2, t_3);
+                const f32x4 t_8 = lower4by4_f32x4(t_4, t_6);
+                const f32x4 t_9 = upper4by4_f32x4(t_4, t_6);
+                const f32x4 t_10 = lower4by4_f32x4(t_5, t_7);
+                const f32x4 t_11 = upper4by4_f32x4(t_5, t_7);
+                store_f32x4(A_packed + at0 * 32 + at1 * 6, t_8);
+                store_f32x4(A_packed + at0 * 32 + at1 * 6 + 6, t_10);
+                store_f32x4(A_packed + at0 * 32 + at1 * 6 + 12, t_9);
+                store_f32x4(A_packed + at0 * 32 + at1 * 6 + 18, t_11);
               }
             } else {
               for (int64_t at1 = 0; at1 + 4 <= 32; at1 += 4) {

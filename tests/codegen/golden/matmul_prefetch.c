@@ -200,7 +200,7 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
         for (int64_t at1 = 0; at1 < j_mm_end - j_mm; at1 += 16) {
           for (int64_t at0 = 0; at0 < 32; at0++) {
             if (j_mm_end - j_mm - at1 < 16) {
-              for (int64_t lane = 0; lane < j_mm_end - j_mm - at1; lane++) {
+              for (int64_t lane = 0; lane < 4; lane++) {
                 B_packed[at0 * 16 + at1 * 32 + lane] = B[B_packed_from + at0 * 500 + at1 + lane];
               }
             } else {

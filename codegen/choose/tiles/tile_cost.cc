@@ -32,8 +32,7 @@ constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.08;        // beside its load
 constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
-// Of vectors of bf16, where there are tile registers for them: measured, 2 cycles each.
-constexpr double kSlowHalves = 4;
+constexpr double kSlowHalves = 4;    // of vectors of bf16 beside tile registers: measured, 2 cycles
 constexpr int64_t kComputedDot = 2;  // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kWidened = 3;  // what is shorter than a word in memory, beside its load

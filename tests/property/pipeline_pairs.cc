@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/choose/aligned_parts.h"
@@ -396,6 +397,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
     add(pair.parameters[s].threads != pair.kernel->threads, "steps with fewer threads");
   }
   add(steps.size() < pair.given.steps().size(), "steps fused");
+  add(absl::StrContains(pair.kernel->source, "kept_for["), "copies for several parts");
   add(pair.has_special_values, "special values");
   add(pair.is_aligned, "streamed groups with threads in one order");
   features.insert(absl::StrCat(steps.size(), " steps"));

@@ -88,7 +88,7 @@ double OperationsOf(const Expression& expression, double combine) {
 }  // namespace
 
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device,
-                   NumericsPolicy numerics)
+                   NumericsPolicy numerics, absl::Span<const int64_t> runs)
     : e_(expression),
       device_(device),
       narrow_(NarrowReductionOf(expression)),
@@ -96,7 +96,8 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
       operations_(OperationsOf(expression, combine_operations_)),
       factors_(FactorOrder::Of(expression, numerics)) {
   for (const Buffer& buffer : e_.inputs()) {
-    Input input{&buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer)};
+    Input input{
+        &buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer), RunsOf(runs, inputs_.size())};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       input.strides.push_back(buffer.Linearized(static_cast<int>(a)).coefficients);
     }

@@ -114,8 +114,9 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
         : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
         : is_far      ? kPackFarColumn
                       : kPackColumn;
-    cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
-    if (stride == 1) cycles += LineCyclesOfStrips(choice, b);
+    double copy = static_cast<double>(inputs_[b].buffer->elements()) * each;
+    if (stride == 1) copy += LineCyclesOfStrips(choice, b);
+    cycles += copy / inputs_[b].runs;
   }
   return cycles;
 }

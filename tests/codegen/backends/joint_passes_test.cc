@@ -115,8 +115,8 @@ TEST(PackForParts, WhatAllChunksHaveIsPackedWithTheFirst) {
   parts.pointers = {{"x", {.parts = 1, .is_of_chunk = false}}};
   const PackedForParts packed = PackedOf(Packing(Index(1)), parts);
   EXPECT_TRUE(packed.pointers.empty());
-  EXPECT_THAT(ToText(packed.body),
-              AllOf(HasSubstr("if any kept_for[0] != part\n"), HasSubstr("kept_for[0] = part\n")));
+  EXPECT_THAT(ToText(packed.body), AllOf(HasSubstr("if any (kept_for[0] != value(part))\n"),
+                                         HasSubstr("kept_for[0] = value(part)\n")));
   // Of two inputs each by itself.
   Block both = Packing(Index(1));
   Append(Packing(Var("origin")), &both);

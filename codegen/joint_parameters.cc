@@ -9,7 +9,6 @@
 
 #include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"

@@ -45,7 +45,7 @@ struct PartsOfThread {
 int64_t MostBytesKept(const DeviceDescription& device);
 
 struct PackedForParts {
-  Block before_parts;                 // what is packed once
+  Block before_parts;                 // what is packed once, in front of all parts
   Block no_copies;                    // in front of them, too: nothing else has been packed
   Block pointers;                     // in front of the step: to the copies for its chunk
   Block body;                         // what is packed for the part, perhaps unless it has been

@@ -18,7 +18,7 @@ int64_t ThreadsOfBlock(const JointStageParts& parts);
 // Threads of a CPU that have parts at most; 0: all.
 int MostThreads(const JointStageParts& parts);
 
-// With those of splits.
+// Of all threads, or blocks; with those of splits.
 int64_t NumberOfParts(const JointStageParts& parts);
 
 // Whether what a step has of a buffer is elsewhere for other parts, or chunks.

@@ -39,6 +39,7 @@ struct TileChoice {
 std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   size_t most, absl::Span<const int64_t> runs = {});
+// Those of one input.
 double RunsOf(absl::Span<const int64_t> runs, size_t input);
 
 // Of a vector of the widest type that f's parameters and results are computed in.

@@ -9,6 +9,7 @@
 #include "codegen/backends/row_lanes.h"
 #include "codegen/passes/needed_barriers.h"
 #include "codegen/program/loop_program_walk.h"
+#include "core/pipeline/plan/joint_part.h"
 #include "tests/codegen/passes/pass_golden.h"
 
 namespace mdh::joint_passes_test {
@@ -146,6 +147,18 @@ TEST(PackForParts, EveryPartFindsItsCopy) {
   PartsOfThread none = parts;
   none.in_turn = 1;
   EXPECT_EQ(results(PackedOf(packing, parts)), results(PackedOf(packing, none)));
+}
+
+// Of three heads with four parts of queries each, keys are the same for the four.
+TEST(PartsAlike, AreThoseOfDimensionsThatMoveNothing) {
+  const auto alike = [](std::vector<int64_t> moves) {
+    return PartsAlike({.moves = std::move(moves)}, std::vector<int64_t>{2, 3, 4, 1});
+  };
+  EXPECT_EQ(alike({9, 9, 0}), 4);
+  EXPECT_EQ(alike({9, 9, 0, 7}), 4) << "a streamed dimension has one part";
+  EXPECT_EQ(alike({9, 0, 9}), 1);
+  EXPECT_EQ(alike({9, 0, 0}), 12);
+  EXPECT_EQ(alike({}), 1);
 }
 
 // ---- Own elements ----

@@ -9,10 +9,10 @@
 
 #include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/part_parameters.h"
 #include "codegen/plane_layouts.h"
 #include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -229,17 +229,6 @@ std::vector<JointGroup> Halved(const Pipeline& pipeline, const std::vector<Joint
   return has_halves ? halved : std::vector<JointGroup>();
 }
 
-TuningParameters ParametersOfPart(const Expression& part, const SystemModel& model,
-                                  const DeviceDescription& device, NumericsPolicy numerics,
-                                  int64_t threads, const std::vector<bool>& in_part) {
-  const bool is_designed = BackendOf(device.kind).has_blocks && Reassociates(numerics);
-  std::optional<TuningParameters> designed;
-  if (is_designed) designed = DesignPart(part, model, device, threads, in_part);
-  if (!designed) return DefaultParameters(part, model, device, numerics);
-  designed->numerics = numerics;
-  return *designed;
-}
-
 // The parameters, but that results of these groups which none of their steps reads go past the
 // caches of CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
@@ -364,18 +353,13 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(
     for (size_t n = 0; n < joint.part.steps.size(); ++n) {
       const int given = computed.given[joint.group.first + n];
       if (given < 0) continue;
-      const Expression& e = joint.part.steps[n].expression;
-      std::vector<bool> in_part;
-      for (const PartBuffer& input : joint.part.steps[n].inputs) {
-        in_part.push_back(input.kind == PartBuffer::Kind::kPart);
-      }
+      const NumericsPolicy policy = PolicyFor(joint.part.steps[n].expression, numerics);
       TuningParameters& own = parameters[given];
       if (aligned) {
         own = (*aligned)[n];
-        own.numerics = PolicyFor(e, numerics);
+        own.numerics = policy;
       } else {
-        own = ParametersOfPart(e, model, OnePart(device, how.threads), PolicyFor(e, numerics),
-                               how.threads, in_part);
+        own = ParametersOfPart(computed.pipeline, joint, n, model, device, policy, how.threads);
       }
       own.threads = has_parts ? TuningParameters::kAllThreads : 1;
     }

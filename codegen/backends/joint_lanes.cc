@@ -5,8 +5,16 @@
 
 #include "codegen/backends/row_lanes.h"
 #include "codegen/backends/stage_on_part.h"
+#include "core/base/round.h"
 
 namespace mdh {
+namespace {
+
+bool IsStreamed(const JointStageParts& parts, size_t k) {
+  return parts.body > 0 && k == static_cast<size_t>(parts.common);
+}
+
+}  // namespace
 
 int64_t ThreadsOfBlock(const JointStageParts& parts) {
   int64_t threads = 1;
@@ -39,6 +47,48 @@ std::set<std::string> ConstantsOf(const JointStageParts& parts) {
   }
   std::erase_if(constants, [&](const std::string& name) { return written.contains(name); });
   return constants;
+}
+
+int64_t NumberOfParts(const JointStageParts& parts) {
+  int64_t count = 1;
+  for (size_t k = 0; k < parts.extents.size(); ++k) {
+    if (!IsStreamed(parts, k)) count *= parts.extents[k] / parts.part[k];
+  }
+  return count;
+}
+
+bool Moves(const JointStageParts& parts, const PartBuffer& place) {
+  if (place.kind != PartBuffer::Kind::kWhole) return false;
+  for (size_t k = 0; k < place.moves.size(); ++k) {
+    if (place.moves[k] != 0 && parts.extents[k] > parts.part[k]) return true;
+  }
+  return false;
+}
+
+PartsOfThread PartsSeenBy(const JointStageParts& parts, const JointStageParts::Step& step,
+                          const std::vector<std::string>& names, const Index& part,
+                          const Index& point, const DeviceDescription& device) {
+  PartsOfThread seen{
+      .constants = ConstantsOf(parts),
+      .part = part,
+      .in_turn = CeilDivide(NumberOfParts(parts), std::max<int64_t>(device.cores, 1)),
+      .most_bytes = MostBytesKept(device)};
+  if (&step - parts.steps.data() < parts.body) {
+    const int64_t points = parts.part[parts.common];
+    seen.chunk = point / points;
+    seen.chunks = parts.extents[parts.common] / points;
+  }
+  std::vector<int64_t> counts;
+  for (size_t k = 0; k < parts.extents.size(); ++k) {
+    counts.push_back(IsStreamed(parts, k) ? 1 : parts.extents[k] / parts.part[k]);
+  }
+  for (size_t n = 0; n < step.buffers.size(); ++n) {
+    const PartBuffer& place = step.buffers[n];
+    if (!Moves(parts, place) || !seen.constants.contains(parts.buffers[place.buffer])) continue;
+    const bool is_of_chunk = seen.chunks > 1 && place.moves[parts.common] != 0;
+    seen.pointers[names[n]] = {PartsAlike(place, counts), is_of_chunk};
+  }
+  return seen;
 }
 
 JointLanes LanesOf(const JointStageParts& parts, const DeviceDescription& device) {

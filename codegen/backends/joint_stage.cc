@@ -98,17 +98,16 @@ class JointStageBuilder {
   void BuildForThreads() {
     Block body = BeginPart();
     std::vector<Block> bodies;
-    const std::set<std::string> constants = ConstantsOf(parts_);
     for (const JointStageParts::Step& step : parts_.steps) {
       Block inside = PointersOf(step);
+      std::vector<ScratchBuffer> scratch = step.built.program.scratch;
       for (const Stage& stage : step.built.program.stages) {
         Block own = OfOneThread(StageBody(step, stage));
-        const bool is_same =
-            stage.only_packs && PacksConstants(own, step.built.program.scratch, constants);
-        AppendScope(stage.comment, std::move(own), is_same ? &joint_.stage.body : &inside);
+        if (stage.only_packs) own = Packed(step, stage.comment, own, &scratch, &inside);
+        if (!own.empty()) AppendScope(stage.comment, std::move(own), &inside);
       }
       bodies.push_back(std::move(inside));
-      for (ScratchBuffer buffer : step.built.program.scratch) {
+      for (ScratchBuffer& buffer : scratch) {
         buffer.per_thread = true;
         joint_.scratch.push_back(std::move(buffer));
       }
@@ -117,6 +116,24 @@ class JointStageBuilder {
     for (ScratchBuffer& buffer : memory_) joint_.scratch.push_back(std::move(buffer));
     joint_.stage.body.push_back({ShareLoop{part_, Parts(), ShareBlock(std::move(body))}});
     joint_.stage.most_threads = MostThreads(parts_);
+  }
+
+  // Of a stage that packs: what each part does. `inside`: of the step.
+  Block Packed(const JointStageParts::Step& step, const std::string& comment, const Block& body,
+               std::vector<ScratchBuffer>* scratch, Block* inside) {
+    std::vector<std::string> names;
+    for (size_t n = 0; n < step.buffers.size(); ++n) names.push_back(NameOf(step, n));
+    const Index point = is_streamed() ? Index::Variable(origins_[streamed()]) : Index(0);
+    PackedForParts packed =
+        PackForParts(body, std::move(*scratch),
+                     PartsSeenBy(parts_, step, names, Index::Variable(part_), point, device_),
+                     [&](const std::string& name) { return NewName(name); });
+    Block& before = joint_.stage.body;
+    if (!packed.before_parts.empty()) AppendScope(comment, std::move(packed.before_parts), &before);
+    Append(std::move(packed.no_copies), &before);
+    Append(std::move(packed.pointers), inside);
+    *scratch = std::move(packed.memory);
+    return std::move(packed.body);
   }
 
   // ---- Blocks ----
@@ -274,14 +291,7 @@ class JointStageBuilder {
   size_t streamed() const { return static_cast<size_t>(parts_.common); }
   bool IsStreamed(size_t k) const { return is_streamed() && k == streamed(); }
 
-  // With those of splits.
-  int64_t Parts() const {
-    int64_t parts = 1;
-    for (size_t k = 0; k < parts_.extents.size(); ++k) {
-      if (!IsStreamed(k)) parts *= parts_.extents[k] / parts_.part[k];
-    }
-    return parts;
-  }
+  int64_t Parts() const { return NumberOfParts(parts_); }
 
   // Where the part begins. Threads of a CPU have parts that follow each other: these are mixed.
   Block BeginPart() const {
@@ -404,15 +414,7 @@ class JointStageBuilder {
     const PartBuffer& place = step.buffers[argument];
     if (place.kind == PartBuffer::Kind::kOrigins) return origin_memory_;
     const std::string& name = parts_.buffers[place.buffer];
-    return Moves(place) ? moved_names_.at({&step, argument}) : name;
-  }
-
-  bool Moves(const PartBuffer& place) const {
-    if (place.kind != PartBuffer::Kind::kWhole) return false;
-    for (size_t k = 0; k < place.moves.size(); ++k) {
-      if (place.moves[k] != 0 && parts_.extents[k] > parts_.part[k]) return true;
-    }
-    return false;
+    return Moves(parts_, place) ? moved_names_.at({&step, argument}) : name;
   }
 
   // Pointers to what the step has of buffers that are not only the part's. Those to records go
@@ -421,7 +423,7 @@ class JointStageBuilder {
     Block block;
     for (size_t n = 0; n < step.buffers.size(); ++n) {
       const PartBuffer& place = step.buffers[n];
-      if (!Moves(place)) continue;
+      if (!Moves(parts_, place)) continue;
       const std::string& whole = parts_.buffers[place.buffer];
       const std::string name = moved_names_[{&step, n}] = NewName(whole + "_of_part");
       const ElementType& type = parts_.types[place.buffer];

@@ -65,10 +65,12 @@ struct FusedTile {
 // more about them than counting, then the rest.
 std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
                                    const SystemModel& model, const DeviceDescription& device,
-                                   NumericsPolicy numerics, size_t most) {
+                                   NumericsPolicy numerics, size_t most,
+                                   absl::Span<const int64_t> runs) {
   std::vector<FusedTile> first, others;
   for (const FusionChoice& fusion : fusions) {
-    std::vector<TileChoice> tiles = RankTiles(fusion.expression, model, device, numerics, most);
+    std::vector<TileChoice> tiles =
+        RankTiles(fusion.expression, model, device, numerics, most, runs);
     for (size_t n = 0; n < tiles.size(); ++n) {
       (n == 0 ? first : others).push_back({&fusion, std::move(tiles[n])});
     }
@@ -125,7 +127,8 @@ TuningParameters WithoutUnit(TuningParameters p) {
 std::vector<TuningParameters> StartingParameters(const Expression& expression,
                                                  const SystemModel& model,
                                                  const DeviceDescription& device,
-                                                 NumericsPolicy asked, size_t most) {
+                                                 NumericsPolicy asked, size_t most,
+                                                 absl::Span<const int64_t> runs) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (model.memory == MemoryKind::kExplicit) {
     std::vector<TuningParameters> starts = {
@@ -160,7 +163,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     p.compiler = CompilersOf(device).front();
     if (std::ranges::find(starts, p) == starts.end()) starts.push_back(std::move(p));
   };
-  for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most)) {
+  for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most, runs)) {
     if (starts.size() >= most) break;
     const double cycles = choice.tile.cycles;
     const int64_t threads = ThreadsByCounting(cycles, device);
@@ -183,11 +186,12 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
 }
 
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
-                                   const DeviceDescription& device, NumericsPolicy numerics) {
+                                   const DeviceDescription& device, NumericsPolicy numerics,
+                                   absl::Span<const int64_t> runs) {
   if (expression.is_empty()) {
     return PlainParameters(WithOnePoint(expression), model, device, numerics);
   }
-  return StartingParameters(expression, model, device, numerics, /*most=*/3).front();
+  return StartingParameters(expression, model, device, numerics, /*most=*/3, runs).front();
 }
 
 }  // namespace mdh

@@ -62,13 +62,26 @@ Result<Kernel> KernelOf(const Pipeline& pipeline, const JointGroup& group, const
   return GeneratePipelineKernel(pipeline, model, device, *parameters, {group});
 }
 
-// Of so many elements, with matrices of points x points.
-Pipeline Interpolation(int64_t points, int64_t elements) {
-  std::ifstream file(SourcePath("client/expressions/pipelines/interp.mdh"));
+std::string ShippedPipeline(const std::string& name) {
+  std::ifstream file(SourcePath("client/expressions/pipelines/" + name + ".mdh"));
   std::stringstream text;
   text << file.rdbuf();
+  return text.str();
+}
+
+DeviceDescription TwoWideCores() {
+  DeviceDescription cpu = TwoCores();
+  cpu.simd_bytes = 64;
+  cpu.vector_registers = 32;
+  cpu.l1_bytes = 48 << 10;
+  cpu.l2_bytes = 2 << 20;
+  return cpu;
+}
+
+// Of so many elements, with matrices of points x points.
+Pipeline Interpolation(int64_t points, int64_t elements) {
   const std::string extent = std::to_string(points);
-  return *ParsePipeline(text.str(),
+  return *ParsePipeline(ShippedPipeline("interp"),
                         {{"E", std::to_string(elements)}, {"M", extent}, {"N", extent}});
 }
 
@@ -100,6 +113,43 @@ TEST(JointStage, ThreadsPackOnceWhatIsTheSameForAllParts) {
   ASSERT_NE(packing, std::string::npos);
   EXPECT_LT(packing, kernel->source.find("joint_part"));
   EXPECT_EQ(kernel->source.find("Pack whole inputs", packing + 1), std::string::npos);
+}
+
+// Keys are turned for the first part of a head that a thread computes, chunk by chunk.
+TEST(JointStage, ThreadsPackOnceWhatIsTheSameForPartsOfAHead) {
+  const DeviceDescription cpu = TwoWideCores();
+  const auto source_of = [&](const char* name, const char* keys, const char* queries) {
+    const Pipeline pipeline = *ParsePipeline(
+        ShippedPipeline(name), {{"B", "1"}, {"H", "4"}, {"I", queries}, {"J", keys}, {"E", "64"}});
+    const JointGroup group = DefaultJointGroups(pipeline, cpu).at(0);
+    return KernelOf(pipeline, group, OpenMpSimdRegistersModel(), cpu)->source;
+  };
+  EXPECT_THAT(source_of("attention", "512", "512"),
+              AllOf(HasSubstr("if (kept_for[0] != (int64_t)(joint_part / "),
+                    Not(HasSubstr("K_packed_of_chunks"))));
+  EXPECT_THAT(source_of("causal_attention", "512", "512"),
+              AllOf(HasSubstr("if (kept_for[joint_origin3 / 64] != (int64_t)(joint_part / 8))"),
+                    HasSubstr("K_packed = K_packed_of_chunks + joint_origin3 / 64 * 4096;")));
+  // A head is a part.
+  EXPECT_THAT(source_of("attention", "512", "16"), Not(HasSubstr("kept_for")));
+}
+
+// What costs too much for one part pays for those of a head.
+TEST(JointParameters, CopiesForSeveralPartsCostTheirShare) {
+  const DeviceDescription cpu = TwoWideCores();
+  const auto packs_keys = [&](const char* heads, const char* queries) {
+    const Pipeline pipeline =
+        *ParsePipeline(ShippedPipeline("attention"),
+                       {{"B", "1"}, {"H", heads}, {"I", queries}, {"J", "2048"}, {"E", "128"}});
+    JointGroup group = StreamedGroups(pipeline, GroupOf(pipeline, 1)).at(0);
+    group.part = {1, 1, 64};
+    group.chunk = 128;
+    const auto parameters = DefaultParameters(pipeline, std::vector<JointGroup>{group},
+                                              OpenMpSimdRegistersModel(), cpu);
+    return parameters->at(0).inputs.at(1).stage_layer == InputParameters::kWholeBuffer;
+  };
+  EXPECT_TRUE(packs_keys("4", "2048"));
+  EXPECT_FALSE(packs_keys("64", "64"));
 }
 
 // Masks of attention compare with the query's index, scores are in shared memory.
@@ -286,9 +336,7 @@ TEST(JointStage, RulesStreamWhereRowsAreTooLong) {
 TEST(JointStage, RulesGiveBlocksOfManyThreads) {
   for (const char* name : {"attention", "causal_attention", "interp", "inverse_helmholtz",
                            "jacobi3d_4", "layer_norm", "log_softmax", "rms_norm", "softmax"}) {
-    std::stringstream text;
-    text << std::ifstream(SourcePath("client/expressions/pipelines/") + name + ".mdh").rdbuf();
-    const Pipeline pipeline = *ParsePipeline(text.str());
+    const Pipeline pipeline = *ParsePipeline(ShippedPipeline(name));
     const std::vector<JointGroup> groups = DefaultJointGroups(pipeline, Gpu());
     ASSERT_FALSE(groups.empty()) << name;
     const auto parameters = DefaultParameters(pipeline, groups, CudaModel(), Gpu());
@@ -410,14 +458,9 @@ TEST(JointParameters, PartsOfCoresAreSmallWhereLittleIsTheSameForAll) {
 // Keys and values of a head are read again for each part of its queries, from beyond the first
 // cache.
 TEST(JointParameters, PartsOfAttentionOnCoresHaveManyQueries) {
-  DeviceDescription cpu = TwoCores();
-  cpu.l1_bytes = 48 << 10;
-  cpu.l2_bytes = 2 << 20;
-  std::ifstream file(SourcePath("client/expressions/pipelines/attention.mdh"));
-  std::stringstream text;
-  text << file.rdbuf();
+  const DeviceDescription cpu = TwoWideCores();
   const auto part_of = [&](const char* keys) {
-    const Pipeline attention = *ParsePipeline(text.str(), {{"J", keys}});
+    const Pipeline attention = *ParsePipeline(ShippedPipeline("attention"), {{"J", keys}});
     return DefaultJointGroups(attention, cpu).at(0).part;
   };
   EXPECT_GE(part_of("1024").back(), 64);
@@ -427,13 +470,8 @@ TEST(JointParameters, PartsOfAttentionOnCoresHaveManyQueries) {
 // Causal attention and sliding windows compute no scores in vain but on the edge of the mask, in
 // parts and chunks of about as many points whatever the extent, unless nothing near divides it.
 TEST(JointParameters, PartsOnCoresLeaveOutChunksThatMasksDoNotNeed) {
-  DeviceDescription cpu = TwoCores();
-  cpu.l1_bytes = 48 << 10;
-  cpu.l2_bytes = 2 << 20;
-  std::ifstream file(SourcePath("client/expressions/pipelines/causal_attention.mdh"));
-  std::stringstream stream;
-  stream << file.rdbuf();
-  const std::string causal = stream.str();
+  const DeviceDescription cpu = TwoWideCores();
+  const std::string causal = ShippedPipeline("causal_attention");
   const auto group_of = [&](const std::string& text, const char* points,
                             NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     return DefaultJointGroups(*ParsePipeline(text, {{"I", points}}), cpu, numerics).at(0);

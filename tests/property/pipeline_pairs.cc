@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/choose/aligned_parts.h"
@@ -149,16 +150,32 @@ Result<std::optional<TuningParameters>> ParametersOfStep(Rng& rng, const Express
   return parameters;
 }
 
+// The same with half of the inputs copied whole, where that is valid: parts of a group may have
+// such copies in common.
+TuningParameters WithWholeCopies(Rng& rng, const Expression& expression, const SystemModel& model,
+                                 const DeviceDescription& device, TuningParameters parameters) {
+  if (parameters.lowering != Lowering::kTiles) return parameters;
+  for (size_t b = 0; b < parameters.inputs.size(); ++b) {
+    if (Below(rng, 2) == 0) continue;
+    TuningParameters copied = parameters;
+    copied.inputs[b].stage_layer = InputParameters::kWholeBuffer;
+    if (Validate(expression, model, device, copied).ok()) parameters = std::move(copied);
+  }
+  return parameters;
+}
+
 // Parameters of every step of the pair; nullopt if one has none.
 Result<std::optional<std::vector<TuningParameters>>> ParametersOfSteps(Rng& rng,
                                                                        const PipelinePair& pair,
                                                                        bool by_clang) {
   std::vector<TuningParameters> parameters;
   for (int s = 0; s < std::ssize(pair.computed); ++s) {
-    const bool is_streamed =
-        std::any_of(pair.groups.begin(), pair.groups.end(), [&](const JointGroup& group) {
-          return group.is_streamed() && s >= group.first && s <= group.last;
-        });
+    bool is_joint = false, is_streamed = false;
+    for (const JointGroup& group : pair.groups) {
+      const bool is_within = s >= group.first && s <= group.last;
+      is_joint |= is_within;
+      is_streamed |= is_within && group.is_streamed();
+    }
     const NumericsPolicy numerics =
         is_streamed ? NumericsPolicy::kReassociate : RandomNumerics(rng);
     MDH_ASSIGN_OR_RETURN(
@@ -168,6 +185,9 @@ Result<std::optional<std::vector<TuningParameters>>> ParametersOfSteps(Rng& rng,
     if (pair.model.memory != MemoryKind::kExplicit) {
       of_step->compiler = by_clang ? Compiler::kClang : Compiler::kGcc;
       of_step->threads = static_cast<int>(std::max<int64_t>(Below(rng, 6) - 2, 0));
+      if (is_joint) {
+        *of_step = WithWholeCopies(rng, pair.computed[s], pair.model, pair.device, *of_step);
+      }
     }
     parameters.push_back(*std::move(of_step));
   }
@@ -396,6 +416,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
     add(pair.parameters[s].threads != pair.kernel->threads, "steps with fewer threads");
   }
   add(steps.size() < pair.given.steps().size(), "steps fused");
+  add(absl::StrContains(pair.kernel->source, "kept_for["), "copies for several parts");
   add(pair.has_special_values, "special values");
   add(pair.is_aligned, "streamed groups with threads in one order");
   features.insert(absl::StrCat(steps.size(), " steps"));

@@ -37,7 +37,7 @@ constexpr size_t kMostOfInputs = 5;  // choices with the same lanes and packed i
 class Ranking {
  public:
   Ranking(const Expression& e, const SystemModel& model, const DeviceDescription& device,
-          NumericsPolicy numerics)
+          NumericsPolicy numerics, absl::Span<const int64_t> runs)
       : e_(e),
         device_(device),
         is_ordered_(!Reassociates(numerics)),
@@ -47,7 +47,8 @@ class Ranking {
             e.inputs(),
             [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kLeastReuseOfShortParts; })),
         narrow_(NarrowReductionOf(e)),
-        cost_(e, device, numerics) {}
+        runs_(runs),
+        cost_(e, device, numerics, runs) {}
 
   std::vector<TileChoice> Run(size_t most) {
     TileChoice plain;
@@ -129,7 +130,8 @@ class Ranking {
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       const Buffer& buffer = e_.inputs()[b];
       const int64_t stride = StrideAlong(buffer, 0, d);
-      if (stride == 0 || ReuseOf(e_, buffer) < kPackedReuse || !CanPack(buffer, d)) continue;
+      const double reuse = ReuseOf(e_, buffer) * RunsOf(runs_, b);
+      if (stride == 0 || reuse < kPackedReuse || !CanPack(buffer, d)) continue;
       if (stride != 1) {
         choice.packed[b] = true;
       } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 &&
@@ -345,6 +347,7 @@ class Ranking {
   const bool has_lanes_, has_registers_;
   const bool uses_all_again_;  // every input
   const std::optional<NarrowReduction> narrow_;
+  const absl::Span<const int64_t> runs_;
   const TileCost cost_;
   std::vector<TileChoice> found_;
 };
@@ -413,9 +416,13 @@ double ReuseOf(const Expression& expression, const Buffer& buffer) {
 
 std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
-                                  size_t most) {
+                                  size_t most, absl::Span<const int64_t> runs) {
   const Expression counted = CountedExpression(expression, device);
-  return Ranking(counted, model, device, numerics).Run(most);
+  return Ranking(counted, model, device, numerics, runs).Run(most);
+}
+
+double RunsOf(absl::Span<const int64_t> runs, size_t input) {
+  return input < runs.size() ? static_cast<double>(runs[input]) : 1;
 }
 
 }  // namespace mdh

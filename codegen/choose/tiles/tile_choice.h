@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
@@ -39,10 +40,13 @@ struct TileChoice {
 // best few, each of another width. Never empty; without lanes if the model has none, and on tile
 // registers only if it has registers, as in search spaces. The cycles count arithmetic, loads,
 // latency of accumulators, loops and packing, and that memory prefers long rows; they are good for
-// comparisons only.
+// comparisons only. `runs`, per input: of how many runs of the expression, one after the other, a
+// copy is good for all; 1 of those behind its end.
 std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
-                                  size_t most);
+                                  size_t most, absl::Span<const int64_t> runs = {});
+// Those of one input.
+double RunsOf(absl::Span<const int64_t> runs, size_t input);
 
 // Of a vector of the widest type that f's parameters and results are computed in.
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);

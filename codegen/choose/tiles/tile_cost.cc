@@ -32,6 +32,7 @@ constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.08;        // beside its load
 constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
+constexpr ScalarType kHalves = ScalarType::kBfloat16;
 constexpr double kSlowHalves = 4;    // of vectors of bf16 beside tile registers: measured, 2 cycles
 constexpr int64_t kComputedDot = 2;  // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
@@ -89,18 +90,18 @@ double OperationsOf(const Expression& expression, double combine) {
 }  // namespace
 
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device,
-                   NumericsPolicy numerics)
+                   NumericsPolicy numerics, absl::Span<const int64_t> runs)
     : e_(expression),
       device_(device),
       parts_(expression, device),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
-      has_slow_halves_(
-          HasInstruction(*TileInstruction(ScalarType::kBfloat16, ScalarType::kBfloat16), device)),
+      has_slow_halves_(HasInstruction(*TileInstruction(kHalves, kHalves), device)),
       factors_(FactorOrder::Of(expression, numerics)) {
   for (const Buffer& buffer : e_.inputs()) {
-    Input input{&buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer)};
+    const double of_copy = RunsOf(runs, inputs_.size());
+    Input input{&buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer), of_copy};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       input.strides.push_back(buffer.Linearized(static_cast<int>(a)).coefficients);
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "codegen/choose/tiles/cache_parts.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
@@ -15,7 +16,9 @@ namespace mdh {
 // Refers to its arguments.
 class TileCost {
  public:
-  TileCost(const Expression& expression, const DeviceDescription& device, NumericsPolicy numerics);
+  // `runs`: as of RankTiles.
+  TileCost(const Expression& expression, const DeviceDescription& device, NumericsPolicy numerics,
+           absl::Span<const int64_t> runs = {});
 
   // Of waiting for memory where rows of large inputs are read a few bytes at a time.
   double MemoryCycles(const TileChoice& choice) const;
@@ -36,6 +39,7 @@ class TileCost {
     std::vector<std::vector<int64_t>> strides;  // [access][dimension]
     double bytes;
     double reuse;
+    double runs;  // that one copy is good for
   };
   struct Output {
     std::vector<int64_t> strides;  // per dimension

@@ -163,8 +163,9 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
     const double each = are_words     ? column / static_cast<double>(choice.group)
                         : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
                                       : TransposedCycles(choice, b, column);
-    cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
-    if (stride == 1) cycles += LineCyclesOfStrips(choice, b);
+    double copy = static_cast<double>(inputs_[b].buffer->elements()) * each;
+    if (stride == 1) copy += LineCyclesOfStrips(choice, b);
+    cycles += copy / inputs_[b].runs;
   }
   return cycles;
 }

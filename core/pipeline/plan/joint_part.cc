@@ -312,6 +312,15 @@ class PartBuilder {
 
 }  // namespace
 
+int64_t PartsAlike(const PartBuffer& place, absl::Span<const int64_t> counts) {
+  int64_t parts = 1;
+  for (size_t k = place.moves.size(); k-- > 0;) {
+    if (counts[k] > 1 && place.moves[k] != 0) break;
+    parts *= counts[k];
+  }
+  return parts;
+}
+
 Result<JointPart> PartOf(const Pipeline& pipeline, const JointGroup& group) {
   MDH_RETURN_IF_ERROR(CheckJointGroup(pipeline, group));
   return PartBuilder(pipeline, group, CommonExtents(pipeline, group)).Build();

@@ -1,8 +1,10 @@
 // What a joint group computes on one of its parts.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/joint_group.h"
@@ -24,6 +26,10 @@ struct PartBuffer {
 
   friend bool operator==(const PartBuffer&, const PartBuffer&) = default;
 };
+
+// Parts in turn, the last dimension fastest, that find the same at a place: so many, from a
+// multiple of them on. `counts`: parts per dimension of its moves; 1 of a streamed one.
+int64_t PartsAlike(const PartBuffer& place, absl::Span<const int64_t> counts);
 
 // The steps of a group on the first of its parts. On others they compute the same with what moves
 // moved, and with other origins; these are an input where a step uses the index of a common

@@ -9,6 +9,7 @@
 #include "codegen/backends/row_lanes.h"
 #include "codegen/passes/needed_barriers.h"
 #include "codegen/program/loop_program_walk.h"
+#include "core/pipeline/plan/joint_part.h"
 #include "tests/codegen/passes/pass_golden.h"
 
 namespace mdh::joint_passes_test {
@@ -43,18 +44,121 @@ const ProgramMemory kMemory = {{"x", Numbered(32)}, {"y", Numbered(32)}};
 
 // ---- Packing ----
 
-TEST(PacksConstants, WhatReadsNothingElse) {
+// Copies "packed" from "x" as `offset` says.
+Block Packing(const Index& offset) {
   Block body;
-  body.push_back({StoreElements{"packed", Index(0), Element("x", Index(1)), 1}});
-  const std::vector<ScratchBuffer> own = {{"packed", ScalarType::kInt32, 16, true}};
-  EXPECT_TRUE(PacksConstants(body, own, {"x"}));
-  EXPECT_FALSE(PacksConstants(body, own, {"y"}));
-  EXPECT_FALSE(PacksConstants(body, {}, {"x"}));
+  body.push_back({Comment{"Pack x."}});
+  body.push_back(Set("packed", Index(0), Element("x", offset)));
+  return body;
+}
+
+PackedForParts PackedOf(const Block& body, const PartsOfThread& parts) {
+  return PackForParts(body, {{"packed", ScalarType::kInt32, 16, true}}, parts,
+                      [](const std::string& name) { return name; });
+}
+
+// Eight parts, each of which has two chunks.
+PartsOfThread EightParts() {
+  return {.constants = {"x"},
+          .part = Var("part"),
+          .chunk = Var("chunk"),
+          .chunks = 2,
+          .in_turn = 4,
+          .most_bytes = 128};
+}
+
+TEST(PackForParts, WhatReadsConstantsIsPackedInFrontOfAllParts) {
+  PartsOfThread parts = EightParts();
+  EXPECT_EQ(ToText(PackedOf(Packing(Index(1)), parts).before_parts), ToText(Packing(Index(1))));
+  EXPECT_TRUE(PackedOf(Packing(Index(1)), parts).body.empty());
   // Of a place that changes.
-  body[0] = {StoreElements{"packed", Index(0), Element("x", Var("origin")), 1}};
-  EXPECT_FALSE(PacksConstants(body, own, {"x"}));
-  const Statement loop = {For{"origin", Index(0), Index(4), 1, false, ShareBlock(body)}};
-  EXPECT_TRUE(PacksConstants({loop}, own, {"x"}));
+  const PackedForParts changes = PackedOf(Packing(Var("origin")), parts);
+  EXPECT_TRUE(changes.before_parts.empty());
+  EXPECT_TRUE(changes.no_copies.empty());
+  EXPECT_EQ(ToText(changes.body), ToText(Packing(Var("origin"))));
+  EXPECT_EQ(PackedOf(Packing(Index(1)), {.part = Var("part")}).body.size(), 2u);
+  const Block loop = {Loop("origin", Index(4), Packing(Var("origin")))};
+  EXPECT_FALSE(PackedOf(loop, parts).before_parts.empty());
+}
+
+TEST(PackForParts, WhatSeveralPartsHaveIsPackedUnlessItIsThere) {
+  PartsOfThread parts = EightParts();
+  parts.constants = {};
+  parts.pointers = {{"x", {.parts = 2, .is_of_chunk = true}}};
+  const PackedForParts packed = PackedOf(Packing(Index(1)), parts);
+  EXPECT_EQ(ToText(packed.no_copies), R"(for kept_place = 0 .. 2
+  kept_for[kept_place] = -1
+)");
+  EXPECT_EQ(ToText(packed.pointers), "pointer int32 packed = packed_of_chunks + chunk * 16\n");
+  EXPECT_EQ(ToText(packed.body), R"(if any (kept_for[chunk] != value(part / 2))
+  // Pack x.
+  packed[0] = x[1]
+  kept_for[chunk] = value(part / 2)
+)");
+  ASSERT_EQ(packed.memory.size(), 2u);
+  EXPECT_EQ(packed.memory[0].name, "packed_of_chunks");
+  EXPECT_EQ(packed.memory[0].elements, 32);
+  EXPECT_EQ(packed.memory[1].elements, 2);
+  // Where a thread has one part, or no room for both chunks, nothing is kept.
+  for (int64_t PartsOfThread::*const least :
+       {&PartsOfThread::in_turn, &PartsOfThread::most_bytes}) {
+    PartsOfThread fewer = parts;
+    fewer.*least = 1;
+    const PackedForParts each = PackedOf(Packing(Index(1)), fewer);
+    EXPECT_EQ(ToText(each.body), ToText(Packing(Index(1))));
+    EXPECT_EQ(each.memory.size(), 1u);
+  }
+}
+
+TEST(PackForParts, WhatAllChunksHaveIsPackedWithTheFirst) {
+  PartsOfThread parts = EightParts();
+  parts.constants = {};
+  parts.pointers = {{"x", {.parts = 1, .is_of_chunk = false}}};
+  const PackedForParts packed = PackedOf(Packing(Index(1)), parts);
+  EXPECT_TRUE(packed.pointers.empty());
+  EXPECT_THAT(ToText(packed.body), AllOf(HasSubstr("if any (kept_for[0] != value(part))\n"),
+                                         HasSubstr("kept_for[0] = value(part)\n")));
+  // Of two inputs each by itself.
+  Block both = Packing(Index(1));
+  Append(Packing(Var("origin")), &both);
+  EXPECT_EQ(PackedOf(both, parts).body.size(), 3u);
+}
+
+// Parts 1 to 6, of which two and two have the same, but chunks have not.
+TEST(PackForParts, EveryPartFindsItsCopy) {
+  PartsOfThread parts = EightParts();
+  parts.constants = {};
+  parts.pointers = {{"x_of_part", {.parts = 2, .is_of_chunk = true}}};
+  Block packing;
+  packing.push_back(Set("packed", Index(0), Element("x_of_part", Index(0))));
+  const auto results = [&](const PackedForParts& packed) {
+    Block each;
+    each.push_back({DeclarePointer{"x_of_part", ScalarType::kInt32, true, "x",
+                                   Var("part") / 2 * 2 + Var("chunk")}});
+    Append(packed.pointers, &each);
+    Append(packed.body, &each);
+    each.push_back(Set("y", Var("part") * 2 + Var("chunk"), Element("packed", Index(0))));
+    Block all = packed.no_copies;
+    all.push_back({For{"part", Index(1), Index(7), 1, false, Body({Loop("chunk", 2, each)})}});
+    ProgramMemory memory = {{"x", Numbered(8)}, {"y", Numbered(16)}};
+    for (const ScratchBuffer& buffer : packed.memory) memory[buffer.name].resize(buffer.elements);
+    return Execute(Program(all, {}), memory).at("y");
+  };
+  PartsOfThread none = parts;
+  none.in_turn = 1;
+  EXPECT_EQ(results(PackedOf(packing, parts)), results(PackedOf(packing, none)));
+}
+
+// Of three heads with four parts of queries each, keys are the same for the four.
+TEST(PartsAlike, AreThoseOfDimensionsThatMoveNothing) {
+  const auto alike = [](std::vector<int64_t> moves) {
+    return PartsAlike({.moves = std::move(moves)}, std::vector<int64_t>{2, 3, 4, 1});
+  };
+  EXPECT_EQ(alike({9, 9, 0}), 4);
+  EXPECT_EQ(alike({9, 9, 0, 7}), 4) << "a streamed dimension has one part";
+  EXPECT_EQ(alike({9, 0, 9}), 1);
+  EXPECT_EQ(alike({9, 0, 0}), 12);
+  EXPECT_EQ(alike({}), 1);
 }
 
 // ---- Own elements ----

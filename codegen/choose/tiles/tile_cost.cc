@@ -46,8 +46,7 @@ constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
 constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
 
-// As many operations as exp, a logarithm or the like stands for.
-constexpr double kFunction = 20;
+constexpr double kFunction = 20;  // as many operations as exp or a logarithm stands for
 
 bool IsFunction(ScalarOp op) { return OperationCost(op) >= kFunctionCost; }
 

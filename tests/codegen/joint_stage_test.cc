@@ -142,14 +142,14 @@ TEST(JointParameters, CopiesForSeveralPartsCostTheirShare) {
         *ParsePipeline(ShippedPipeline("attention"),
                        {{"B", "1"}, {"H", heads}, {"I", queries}, {"J", "2048"}, {"E", "128"}});
     JointGroup group = StreamedGroups(pipeline, GroupOf(pipeline, 1)).at(0);
-    group.part = {1, 1, 64};
+    group.part = {1, 1, 4};
     group.chunk = 128;
     const auto parameters = DefaultParameters(pipeline, std::vector<JointGroup>{group},
                                               OpenMpSimdRegistersModel(), cpu);
     return parameters->at(0).inputs.at(1).stage_layer == InputParameters::kWholeBuffer;
   };
   EXPECT_TRUE(packs_keys("4", "2048"));
-  EXPECT_FALSE(packs_keys("64", "64"));
+  EXPECT_FALSE(packs_keys("64", "4"));
 }
 
 // Masks of attention compare with the query's index, scores are in shared memory.

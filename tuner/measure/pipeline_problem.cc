@@ -1,7 +1,11 @@
 // References of pipelines: their steps one after the other, and how far results may be off by what
 // is between them.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/base/allowed_cores.h"
@@ -77,6 +81,71 @@ std::vector<ReferenceBuffer> FieldsOf(const std::vector<ReferenceBuffer>& refere
                      .fields = reference.fields});
   }
   return known;
+}
+
+// A value that is elsewhere altogether where it is computed in another order: the store function
+// jumps between what results may be.
+struct Jump {
+  int64_t offset_bytes;  // in the buffer
+  ScalarValue value;
+};
+
+// Whether its values may jump where its operands change a little.
+bool MayJump(const ScalarInstruction& one) {
+  switch (one.op) {
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
+    case ScalarOp::kTrunc:
+    case ScalarOp::kRem:
+    case ScalarOp::kSelect:
+    case ScalarOp::kTable:
+      return true;
+    default:
+      return !IsFloatingPoint(one.type);
+  }
+}
+
+bool MayJump(const Expression& step) {
+  return step.store() != nullptr &&
+         std::ranges::any_of(step.store()->function.instructions(), [](const auto& one) {
+           return one.op != ScalarOp::kParameter && one.op != ScalarOp::kConstant && MayJump(one);
+         });
+}
+
+void AddJumps(const std::vector<Jump>& jumps, ReferenceBuffer& reference) {
+  for (const Jump& jump : jumps) jump.value.Store(reference.bytes.data() + jump.offset_bytes);
+}
+
+// Of the elements that there is time to look at: to the value that is furthest away.
+std::vector<Jump> JumpsOf(const ReferenceBuffer& reference) {
+  std::vector<Jump> jumps;
+  std::mutex mutex;
+  const auto at = [&](int64_t e, const ReferenceField& field, int f) {
+    const std::byte* const bytes = reference.bytes.data() + e * reference.type.size_bytes();
+    const double value = ScalarValue::Load(field.type, bytes + field.offset_bytes).as_double();
+    double most = 2 * field.tolerance * std::max(std::abs(value), field.rms);
+    std::optional<ScalarValue> furthest;
+    for (const ScalarValue& other : reference.nearby(e, f)) {
+      const double apart = std::abs(other.as_double() - value);
+      if (apart <= most) continue;
+      most = apart;
+      furthest = other;
+    }
+    if (!furthest) return;
+    const std::lock_guard lock(mutex);
+    jumps.push_back({bytes + field.offset_bytes - reference.bytes.data(), *furthest});
+  };
+  constexpr int64_t kAtOnce = 1024;
+  const auto look = [&](int64_t /*piece*/, int64_t begin, int64_t end) {
+    for (int64_t e = begin; e < end; ++e) {
+      for (size_t f = 0; f < reference.fields.size(); ++f) {
+        at(e, reference.fields[f], static_cast<int>(f));
+      }
+    }
+  };
+  if (reference.nearby) ForRanges(reference.elements(), look, kAtOnce);
+  return jumps;
 }
 
 ReferenceBuffer ZeroOf(const ReferenceBuffer& reference, int64_t element) {
@@ -214,7 +283,9 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
   of_step.on_step = nullptr;
   ReferencesOfSteps known;  // of the run that rounds
   const std::vector<std::vector<double>> distinct = DistinctInputs(pipeline, distinct_);
-  const auto run = [&](Intermediates intermediates, bool has_errors) {
+  enum class Change { kNone, kErrors, kJumps };
+  std::map<std::pair<size_t, size_t>, std::vector<Jump>> jumps;  // by step and output
+  const auto run = [&](Intermediates intermediates, Change change) {
     size_t number = 0;
     return RunPipeline(
         pipeline, inputs, intermediates,
@@ -228,17 +299,21 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
                                ReferencesOfStep(step, given, distinct[number], numerics_, of_step));
           const std::vector<int>& outputs = pipeline.steps()[number].outputs;
-          if (intermediates == Intermediates::kRounded && !has_errors) {
+          if (intermediates == Intermediates::kRounded && change == Change::kNone) {
             known.push_back(FieldsOf(references));
             for (size_t b = 0; b < references.size(); ++b) {
+              const bool is_read = !pipeline.Readers(outputs[b]).empty();
+              if (is_read && MayJump(step)) jumps[{number, b}] = JumpsOf(references[b]);
               if (pipeline.buffers()[outputs[b]].role != Role::kOutput) continue;
               known.back()[b].nearby = std::move(references[b].nearby);
             }
           }
-          for (size_t b = 0; has_errors && b < references.size(); ++b) {
+          for (size_t b = 0; b < references.size(); ++b) {
             if (pipeline.Readers(outputs[b]).empty()) continue;
-            AddErrors(NumberOfErrors(options.seed, static_cast<int>(number), static_cast<int>(b)),
-                      references[b]);
+            if (change == Change::kJumps) AddJumps(jumps[{number, b}], references[b]);
+            if (change == Change::kErrors)
+              AddErrors(NumberOfErrors(options.seed, static_cast<int>(number), static_cast<int>(b)),
+                        references[b]);
           }
           ++number;
           return BytesOf(std::move(references));
@@ -248,15 +323,20 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
     const bool is_narrow = HasNarrowReals(pipeline);
     std::vector<BufferBytes> wide;
     if (is_narrow) {
-      MDH_ASSIGN_OR_RETURN(wide, run(Intermediates::kWide, false));
+      MDH_ASSIGN_OR_RETURN(wide, run(Intermediates::kWide, Change::kNone));
       of_step.check_sample = false;
     }
-    MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> rounded, run(Intermediates::kRounded, false));
+    MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> rounded,
+                         run(Intermediates::kRounded, Change::kNone));
     of_step.check_sample = false;
     if (!is_narrow) wide = rounded;
     std::vector<BufferBytes> disturbed;
     if (HasTolerance(known) && pipeline.steps().size() > 1) {
-      MDH_ASSIGN_OR_RETURN(disturbed, run(Intermediates::kRounded, true));
+      MDH_ASSIGN_OR_RETURN(disturbed, run(Intermediates::kRounded, Change::kErrors));
+    }
+    std::vector<BufferBytes> jumped;
+    if (std::ranges::any_of(jumps, [](const auto& of) { return !of.second.empty(); })) {
+      MDH_ASSIGN_OR_RETURN(jumped, run(Intermediates::kRounded, Change::kJumps));
     }
     references_.clear();
     const std::vector<int> outputs = pipeline.BuffersOf(Role::kOutput);
@@ -274,6 +354,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
       reference.nearby = known[writer][position].nearby;
       AddVariant({std::move(rounded[n]), kSlackOfRounding}, reference);
       if (!disturbed.empty()) AddVariant({std::move(disturbed[n]), kSlackOfErrors}, reference);
+      if (!jumped.empty()) AddVariant({std::move(jumped[n]), kSlackOfErrors}, reference);
       references_.push_back(std::move(reference));
     }
     return absl::OkStatus();

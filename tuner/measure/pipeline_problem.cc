@@ -98,6 +98,8 @@ bool MayJump(const ScalarInstruction& one) {
     case ScalarOp::kRound:
     case ScalarOp::kTrunc:
     case ScalarOp::kRem:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kCopysign:
     case ScalarOp::kSelect:
     case ScalarOp::kTable:
       return true;
@@ -117,8 +119,9 @@ void AddJumps(const std::vector<Jump>& jumps, ReferenceBuffer& reference) {
   for (const Jump& jump : jumps) jump.value.Store(reference.bytes.data() + jump.offset_bytes);
 }
 
-// Of the elements that there is time to look at: to the value that is furthest away.
-std::vector<Jump> JumpsOf(const ReferenceBuffer& reference) {
+// Of the elements that there is time to look at, until the deadline if there is one: to the number
+// that is furthest away.
+std::vector<Jump> JumpsOf(const ReferenceBuffer& reference, int64_t deadline_ns) {
   std::vector<Jump> jumps;
   std::mutex mutex;
   const auto at = [&](int64_t e, const ReferenceField& field, int f) {
@@ -128,7 +131,7 @@ std::vector<Jump> JumpsOf(const ReferenceBuffer& reference) {
     std::optional<ScalarValue> furthest;
     for (const ScalarValue& other : reference.nearby(e, f)) {
       const double apart = std::abs(other.as_double() - value);
-      if (apart <= most) continue;
+      if (!std::isfinite(apart) || apart <= most) continue;
       most = apart;
       furthest = other;
     }
@@ -139,6 +142,7 @@ std::vector<Jump> JumpsOf(const ReferenceBuffer& reference) {
   constexpr int64_t kAtOnce = 1024;
   const auto look = [&](int64_t /*piece*/, int64_t begin, int64_t end) {
     for (int64_t e = begin; e < end; ++e) {
+      if (deadline_ns > 0 && NowNs() > deadline_ns) return;
       for (size_t f = 0; f < reference.fields.size(); ++f) {
         at(e, reference.fields[f], static_cast<int>(f));
       }
@@ -303,7 +307,8 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
             known.push_back(FieldsOf(references));
             for (size_t b = 0; b < references.size(); ++b) {
               const bool is_read = !pipeline.Readers(outputs[b]).empty();
-              if (is_read && MayJump(step)) jumps[{number, b}] = JumpsOf(references[b]);
+              if (is_read && MayJump(step))
+                jumps[{number, b}] = JumpsOf(references[b], deadline_ns);
               if (pipeline.buffers()[outputs[b]].role != Role::kOutput) continue;
               known.back()[b].nearby = std::move(references[b].nearby);
             }

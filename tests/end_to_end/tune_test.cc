@@ -147,6 +147,8 @@ TEST_F(TuneTest, ForceNeverStoresAWorseResult) {
   more.insert(more.end(), {"--seed", "7", "--force"});
   const nlohmann::json second = MdhJson(OnMatMul("tune", 48, more));
   EXPECT_EQ(second["job"]["options"]["seed"], "7");
+  // Of a time that others have disturbed nobody knows whether it is worse.
+  if (first["record"].value("is_disturbed", false)) return;
   EXPECT_LE(std::stoll(std::string(second["record"]["time_ns"])),
             std::stoll(std::string(first["record"]["time_ns"])));
 }

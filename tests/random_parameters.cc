@@ -9,6 +9,7 @@
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/nest_shape.h"
+#include "core/expression/dependences.h"
 #include "tests/random_parameter_walk.h"
 
 namespace mdh {
@@ -239,6 +240,9 @@ void ParameterWalk::ChooseCode() {
   }
   if (m_.memory == MemoryKind::kExplicit && OneIn(2)) {
     TrySome(6, [&](TuningParameters& p) { SwizzleBlocks(p); });
+  }
+  if (!ExchangeableDimensions(e_).empty() && OneIn(2)) {
+    Try([](TuningParameters& p) { p.mirrors = true; });
   }
   if (HasAsyncCopies(device_) && !OneIn(4)) {
     Try([&](TuningParameters& p) {

@@ -32,6 +32,7 @@ class WorkCounter {
     if (product_ || !is_contraction_) CountFunction();
     if (!product_ && !is_contraction_) CountCombinations();
     if (expression_.store() != nullptr) CountStore();
+    LeaveOutEqualResults();
     CountBytes();
     return work_;
   }
@@ -126,6 +127,12 @@ class WorkCounter {
     return reads;
   }
 
+  void LeaveOutEqualResults() {
+    const double share = ShareOfDistinctResults(expression_);
+    for (ArithmeticWork& work : work_.vector) work = share * work;
+    work_.contraction = share * work_.contraction;
+  }
+
   void CountBytes() {
     for (int b = 0; b < std::ssize(expression_.passed_inputs()); ++b) {
       work_.read_bytes += static_cast<double>(InputBytes(expression_, b).lower);
@@ -175,6 +182,11 @@ void AddOperation(ScalarOp op, double count, ArithmeticWork& work) {
 ArithmeticWork operator+(const ArithmeticWork& a, const ArithmeticWork& b) {
   return {a.multiplications + b.multiplications, a.additions + b.additions, a.others + b.others,
           a.special + b.special};
+}
+
+ArithmeticWork operator*(double times, const ArithmeticWork& work) {
+  return {times * work.multiplications, times * work.additions, times * work.others,
+          times * work.special};
 }
 
 ArithmeticWork Larger(const ArithmeticWork& a, const ArithmeticWork& b) {

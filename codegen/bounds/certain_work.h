@@ -35,6 +35,7 @@ struct ArithmeticWork {
 // Puts so many of an operation where they belong.
 void AddOperation(ScalarOp op, double count, ArithmeticWork& work);
 ArithmeticWork operator+(const ArithmeticWork& a, const ArithmeticWork& b);
+ArithmeticWork operator*(double times, const ArithmeticWork& work);
 ArithmeticWork Larger(const ArithmeticWork& a, const ArithmeticWork& b);  // of each the larger one
 
 struct CertainWork {
@@ -57,9 +58,10 @@ struct CertainWork {
 // selection, && or || may ask for it (NeededInstructions), and where no input is read, as compilers
 // compute that. Of sums of products of three factors or more, which may be regrouped and factored
 // out of sums (SplitContraction, FindContractionForm), the least of any order of the sums counts.
-// Combining counts for sums, products, minima and maxima of values that are there at every point:
-// one operation less than values. Bytes are those of elements that are certainly read or written,
-// each once (InputBytes and OutputBytes, lower bounds).
+// Of results that are equal because dimensions may be exchanged (ExchangeableDimensions), one
+// counts. Combining counts for sums, products, minima and maxima of values that are there at every
+// point: one operation less than values. Bytes are those of elements that are certainly read or
+// written, each once (InputBytes and OutputBytes, lower bounds).
 CertainWork CertainWorkOf(const Expression& expression);
 
 }  // namespace mdh

@@ -9,6 +9,14 @@
 #include "codegen/program/contraction_units.h"
 
 namespace mdh {
+
+struct DesignFloor {
+  const char* resource;
+  ProofClass proof;
+  double (*cycles)(const DesignBound::Facts&, const DesignRanges&);
+  const char* reason;
+};
+
 namespace {
 
 using Facts = DesignBound::Facts;
@@ -284,13 +292,6 @@ double CoreLoadCycles(const Facts& facts, const DesignRanges& ranges) {
   return PartsOfOne(facts, ranges) * std::max(0.0, bytes) / kHostLoadBytes;
 }
 
-struct DesignFloor {
-  const char* resource;
-  ProofClass proof;
-  double (*cycles)(const Facts&, const DesignRanges&);
-  const char* reason;
-};
-
 constexpr DesignFloor kFloors[] = {
     {"the busiest core", ProofClass::kCompiler, CoresCycles, "whole parts that one of them has"},
     {"a scheduler of warps", ProofClass::kCompiler, SchedulerCycles,
@@ -370,6 +371,7 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
   facts_.reads = work.reads;
   facts_.cores = rates.cores;
   facts_.is_host = RunsOnHost(device);
+  facts_.equal_results = MostEqualResults(expression);
   facts_.joins = rates.joins;
   facts_.vector_bytes = std::max(facts_.vector_bytes, static_cast<double>(device.simd_bytes));
   for (size_t n = 0; n < facts_.of_lanes.size() && facts_.is_host; ++n) {
@@ -381,18 +383,22 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
   facts_.access_bytes = capability >= 100 ? kWiderAccess : kWidestAccess;
 }
 
+double DesignBound::CyclesOf(const DesignFloor& floor, const DesignRanges& ranges) const {
+  return clock_hz_ <= 0 || ranges.part.empty()
+             ? 0
+             : floor.cycles(facts_, ranges) / facts_.equal_results;
+}
+
 double DesignBound::TimeNs(const DesignRanges& ranges) const {
-  if (clock_hz_ <= 0 || ranges.part.empty()) return 0;
   double cycles = 0;
-  for (const DesignFloor& floor : kFloors) cycles = std::max(cycles, floor.cycles(facts_, ranges));
-  return cycles / clock_hz_ * 1e9 * (1 - kRounding);
+  for (const DesignFloor& floor : kFloors) cycles = std::max(cycles, CyclesOf(floor, ranges));
+  return cycles > 0 ? cycles / clock_hz_ * 1e9 * (1 - kRounding) : 0;
 }
 
 std::vector<Floor> DesignBound::Floors(const DesignRanges& ranges) const {
   std::vector<Floor> floors;
   for (const DesignFloor& floor : kFloors) {
-    const bool is_known = clock_hz_ > 0 && !ranges.part.empty();
-    const double cycles = is_known ? floor.cycles(facts_, ranges) : 0;
+    const double cycles = CyclesOf(floor, ranges);
     if (cycles <= 0) continue;
     floors.push_back({.resource = floor.resource,
                       .time_ns = cycles / clock_hz_ * 1e9 * (1 - kRounding),

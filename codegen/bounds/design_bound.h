@@ -48,6 +48,8 @@ struct DesignRanges {
 // The layer of threads, of models without one of warps; -1: there is none.
 int ThreadLayer(const SystemModel& model);
 
+struct DesignFloor;  // one way to bound a design
+
 // Immutable, thread-safe. Never less for ranges that are in others: every floor is made of
 // functions that rise, or fall, with each of the extents.
 class DesignBound {
@@ -80,9 +82,14 @@ class DesignBound {
     double access_bytes = 16;  // that a thread reads by one instruction, at most
     double joins = 0;          // DeviceRates::joins
     double vector_bytes = 16;  // of the widest vectors of a host
+    // Blocks leave out results that are equal to others (BlockChoices::mirrors): of so many parts,
+    // rounded up, one is left.
+    double equal_results = 1;
   };
 
  private:
+  double CyclesOf(const DesignFloor& floor, const DesignRanges& ranges) const;
+
   Facts facts_;
   double clock_hz_ = 0;
   std::string assumption_;

@@ -49,10 +49,8 @@ class Climber {
         designs_(e.dimensions().size(), e.inputs().size()) {}
 
   std::vector<BlockCandidate> Run() {
-    int left = options_.evaluations_in_all;
-    for (const ClimbStart& start : Starts()) {
-      if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
-    }
+    ClimbAll(/*mirrors=*/false);
+    if (model_.has_equal_results()) ClimbAll(/*mirrors=*/true);
     if (options_.evaluations_in_all >= options_.evaluations) {
       FillWaves();
       FitTiles();
@@ -65,6 +63,14 @@ class Climber {
     BlockDesign design;
     double most_threads;  // of a block
   };
+
+  void ClimbAll(bool mirrors) {
+    int left = options_.evaluations_in_all;
+    for (ClimbStart start : Starts()) {
+      start.design.mirrors = mirrors;
+      if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
+    }
+  }
 
   std::vector<ClimbStart> Starts() const {
     const double most = device_.blocks.max_threads_per_block;
@@ -384,7 +390,8 @@ class Climber {
       std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
       const double cost = ranked.back().first;
       if (cost > kWorthTrying * cheapest) break;
-      const BlockDesign plain = designs_.At(ranked.back().second), design = WithOverlap(plain);
+      const BlockDesign plain = model_.WithMirrors(designs_.At(ranked.back().second));
+      const BlockDesign design = WithOverlap(plain);
       const BlockCost of_plain = model_.Estimate(plain);
       int& alike = kinds[KindOf(design)];
       int& of_size = sizes[of_plain.threads];
@@ -437,7 +444,8 @@ class Climber {
     using Tile = std::pair<double, BlockDesign>;
     std::vector<Tile> tiles;
     for (const int lane : LaneDimensions()) {
-      VisitProductTiles(e_, device_, lane, [&](const BlockDesign& design) {
+      VisitProductTiles(e_, device_, lane, [&](const BlockDesign& tile) {
+        const BlockDesign design = model_.WithMirrors(tile);
         const BlockCost cost = model_.Estimate(design);
         if (cost.fits) tiles.emplace_back(cost.total + cost.partial, design);
       });

@@ -8,6 +8,7 @@
 #include "codegen/choose/block_cost_shape.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 namespace {
@@ -31,6 +32,7 @@ constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins
 constexpr double kPartialBytes = 5.6;   // of parts of results, per cycle and multiprocessor
 constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
 constexpr double kAtomicsPerCycle = 128;  // of all multiprocessors, wherever they add
+constexpr double kMirroredSectors = 2.5;  // what a store across rows takes as long as, measured
 constexpr double kOfFourAtOnce = 0.5;     // of what an addition takes: each of them is quicker
 constexpr double kSameElement = 4;        // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
@@ -102,6 +104,7 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
     : expression_(e),
       limits_(device.blocks),
       factors_(FactorOrder::Of(e, NumericsPolicy::kReassociate)) {
+  exchangeable_ = ExchangeableDimensions(e);
   for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
   for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
   const Expression separate = WithSeparateAccesses(e);
@@ -159,9 +162,10 @@ void BlockCostModel::AddStores(Shape& s) const {
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines<kSector>(output, s, 1);
     s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
-    s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
+    const double again = s.is_mirrored ? kWarp * kMirroredSectors : 0;
+    s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * (sectors + again) * kSector;
   }
-  s.instructions += stores / owners * 2;
+  s.instructions += stores / owners * (s.is_mirrored ? 6 : 2);
   if (s.slots == 1 || s.combines(CombineBlocks::kCluster)) return;
   double results = 1;
   for (size_t d = 0; d < sizes_.size(); ++d) {
@@ -172,8 +176,8 @@ void BlockCostModel::AddStores(Shape& s) const {
 
 // The same by atomics; threads that have combined their results add each of them once.
 void BlockCostModel::AddAtomics(Shape& s) const {
-  const int lanes = AddedAtOnce(*s.design);
-  const double additions = s.results * s.tiles / lanes;
+  const int lanes = s.is_mirrored ? 1 : AddedAtOnce(*s.design);
+  const double additions = s.results * s.tiles / lanes * (s.is_mirrored ? 2 : 1);
   const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines<kSector>(output, s, lanes);
@@ -348,6 +352,17 @@ bool BlockCostModel::IsBlock(const Shape& s) const {
   return true;
 }
 
+// Blocks on and below the diagonal are left: of a square of n x n, n (n+1) / 2.
+void BlockCostModel::LeaveOutEqualResults(Shape& s) const {
+  if (!s.design->mirrors || exchangeable_.empty() || s.has_partials()) return;
+  double diagonal = 0;  // share of the blocks
+  for (const int d : {exchangeable_[0][0], exchangeable_[0][1]}) {
+    diagonal = std::max(diagonal, static_cast<double>(s.block[d]) / static_cast<double>(sizes_[d]));
+  }
+  s.is_mirrored = true;
+  s.blocks = std::ceil(s.blocks * std::min(1.0, (1 + diagonal) / 2));
+}
+
 // Of one dimension that is kept.
 void BlockCostModel::AddKept(size_t d, Shape& s) const {
   const BlockDesign::Cut& cut = s.design->cuts[d];
@@ -416,6 +431,7 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
     kept_[d] ? AddKept(d, s) : AddReduced(d, s);
     points *= static_cast<double>(s.thread[d]);
   }
+  LeaveOutEqualResults(s);
   Unroll(s);
   if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
   for (const int d : result_order_) {
@@ -440,6 +456,17 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   AddResults(s);
   Finish(s);
   return s.cost;
+}
+
+BlockDesign BlockCostModel::WithMirrors(BlockDesign design) const {
+  const auto cost = [&](bool mirrors) {
+    design.mirrors = mirrors;
+    const BlockCost of_design = Estimate(design);
+    return of_design.total + of_design.partial;
+  };
+  const double of_all = cost(false);
+  design.mirrors = has_equal_results() && cost(true) < of_all;
+  return design;
 }
 
 std::string ToString(const BlockCost& cost) {

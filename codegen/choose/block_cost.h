@@ -44,6 +44,11 @@ class BlockCostModel {
 
   BlockCost Estimate(const BlockDesign& design) const;
 
+  // Whether results are equal (ExchangeableDimensions); the design with half of them computed where
+  // that takes less (BlockChoices::mirrors), else with all.
+  bool has_equal_results() const { return !exchangeable_.empty(); }
+  BlockDesign WithMirrors(BlockDesign design) const;
+
  private:
   // Estimates are made by the thousand: nothing in them is allocated, nor set before it is known.
   using Points = std::array<int64_t, Expression::kMaxDimensions>;  // per MDA dimension
@@ -89,6 +94,7 @@ class BlockCostModel {
   static double AddressOfItem(const CopyLayout& layout, double width, double threads);
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width,
                      int64_t threads) const;
+  void LeaveOutEqualResults(Shape& shape) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;
   double Operations(const Shape& shape) const;
@@ -106,9 +112,10 @@ class BlockCostModel {
 
   std::vector<int64_t> sizes_;
   std::vector<bool> kept_;
-  std::vector<int> reductions_;    // the outermost loop first
-  std::vector<int> result_order_;  // of all dimensions
-  double latency_;                 // of the memory that the inputs are in, in cycles
+  std::vector<std::vector<int>> exchangeable_;  // groups of dimensions
+  std::vector<int> reductions_;                 // the outermost loop first
+  std::vector<int> result_order_;               // of all dimensions
+  double latency_;                              // of the memory that the inputs are in, in cycles
   std::vector<BufferModel> inputs_, outputs_;
   // Of inputs, of which those with several kinds of accesses are there once for each.
   std::vector<InputDesigner> designers_;

@@ -24,7 +24,8 @@ struct BlockCostModel::Shape {
   Points fragment, fragment_of_one;
   double threads = 1, results = 1, tiles = 1, iterations = 1, points = 1, blocks = 1, slots = 1;
   double reducing_threads = 1;
-  double rolled = 1;  // points of a thread's loops that are not unrolled
+  bool is_mirrored = false;  // blocks compute half of the results and store most of these twice
+  double rolled = 1;         // points of a thread's loops that are not unrolled
   bool fits = true;
   double code = 0;          // instructions of its loops over points that are unrolled
   double instructions = 0;  // of a thread
@@ -44,6 +45,7 @@ struct BlockCostModel::Shape {
   BlockCost cost;
 
   bool combines(CombineBlocks how) const { return slots > 1 && design->combine_blocks == how; }
+  bool has_partials() const { return combines(CombineBlocks::kPartials); }
   bool adds_atomically() const { return combines(CombineBlocks::kAtomics); }
 
   // The threads of the first warp if the next thread along dimension d is step(d) further.

@@ -8,7 +8,7 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t Cut::*kFields[] = {&Cut::threads, &Cut::vector, &Cut::strided, &Cut::loops,
                                      &Cut::blocks};
 constexpr size_t kUsualDesigns = 1024;
-constexpr int kByte = 8;
+constexpr int kByte = 8, kMirrors = 1 << 15;
 
 }  // namespace
 
@@ -32,7 +32,8 @@ std::pair<size_t, bool> BlockDesignSet::Insert(const BlockDesign& design) {
     *at++ = static_cast<uint16_t>(static_cast<int>(design.copies[b]) | stages << kByte);
   }
   *at++ = static_cast<uint16_t>(design.lane_dimension);
-  *at++ = static_cast<uint16_t>(design.unrolled | static_cast<int>(design.combine_blocks) << kByte);
+  *at++ = static_cast<uint16_t>(design.unrolled | static_cast<int>(design.combine_blocks) << kByte |
+                                (design.mirrors ? kMirrors : 0));
   const auto [known, is_new] = numbers_.insert(static_cast<uint32_t>(number));
   if (!is_new) codes_.resize(number * length_);
   return {*known, is_new};
@@ -54,7 +55,8 @@ BlockDesign BlockDesignSet::At(size_t number) const {
   }
   design.lane_dimension = *at++;
   design.unrolled = *at & kLow;
-  design.combine_blocks = static_cast<CombineBlocks>(*at >> kByte);
+  design.combine_blocks = static_cast<CombineBlocks>((*at & ~kMirrors) >> kByte);
+  design.mirrors = (*at & kMirrors) != 0;
   return design;
 }
 

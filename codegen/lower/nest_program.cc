@@ -19,6 +19,7 @@
 #include "codegen/program/presence.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
+#include "core/expression/dependences.h"
 #include "core/pipeline/factor_order.h"
 
 namespace mdh {
@@ -39,13 +40,16 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
+using Mirror = NestContext::Mirror;
+
 constexpr int64_t kUsualThreads = 1024;  // of a block at most, where a device does not say
 
 // Level by level: every level is the number of a core's part, or a loop over numbers of parts.
 class NestProgramBuilder : public LevelWalk {
  public:
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
-                     const DeviceDescription& device, StoredResults stored)
+                     const DeviceDescription& device, StoredResults stored,
+                     const std::optional<Mirror>& mirror)
       : LevelWalk(low_level.shape()),
         context_(low_level, std::move(plan), device.features),
         scan_(context_.has_blocks()
@@ -58,6 +62,8 @@ class NestProgramBuilder : public LevelWalk {
                                                               : kUsualThreads),
         function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
     if (context_.has_blocks() && !results_.stores_directly()) loads_.ReadBeyond();
+    const bool stores_plainly = results_.stores_once() && expression().store() == nullptr;
+    if (mirror.has_value() && stores_plainly && MayBranch()) context_.MirrorResults(*mirror);
     const bool may_overlap = stored == StoredResults::kFinal && results_.may_have_twice();
     if (!context_.has_blocks() || !may_overlap) return;
     for (const int n : OverlappingParts(shape())) context_.OverlapParts(n);
@@ -126,8 +132,7 @@ class NestProgramBuilder : public LevelWalk {
   bool CutsShare(int n) const {
     const NestShape::Level& level = context_.level(n);
     const int d = level.level.dimension;
-    const bool may_branch = !HasBarriers() || context_.features().branches_around_barriers;
-    if (!context_.has_blocks() || !may_branch || !expression().is_reduction(d)) return false;
+    if (!context_.has_blocks() || !MayBranch() || !expression().is_reduction(d)) return false;
     if (!HasLoop(n) || IsUnrolled(n) || !context_.IsGuarded(d) || level.tile == 1) return false;
     int64_t first = 0;  // point of the last block's
     for (int m = 0; m < context_.count(); ++m) {
@@ -162,9 +167,24 @@ class NestProgramBuilder : public LevelWalk {
            (shape().SharedReductionThreads() > 1 || results_.cooperates() || HasSharedCopies());
   }
 
+  bool MayBranch() const { return !HasBarriers() || context_.features().branches_around_barriers; }
+
+  // Blocks all of whose results others store have nothing to do.
+  void EmitPart(Block* block) override {
+    if (!context_.mirror().has_value()) return EmitWholeOrPartial(block);
+    Block kept, others;
+    EmitWholeOrPartial(&kept);
+    const bool awaits = results_.adds_atomically() || results_.has_last_block();
+    if (awaits) others.push_back({AwaitStages{}});
+    block->push_back({Comment{"Some results of the block are on or below the diagonal."}});
+    block->push_back({If{{context_.BlockIsKept()},
+                         ShareBlock(std::move(kept)),
+                         awaits ? ShareBlock(std::move(others)) : nullptr}});
+  }
+
   // Blocks whose parts are whole run without guards, unless these are so few that a second version
   // of the code would only make it longer to fetch.
-  void EmitPart(Block* block) override {
+  void EmitWholeOrPartial(Block* block) {
     std::vector<int> cut;
     for (int n = 0; n < context_.count(); ++n) {
       const int d = context_.level(n).level.dimension;
@@ -173,9 +193,7 @@ class NestProgramBuilder : public LevelWalk {
       const bool is_cheap = loads_.HardlyDependsOn(d) && !loads_.ReadsInPlace(d);
       if (!MayBeBeyond(d) || !is_cheap) cut.push_back(n);
     }
-    if (cut.empty() || (HasBarriers() && !context_.features().branches_around_barriers)) {
-      return EmitLevel(0, block);
-    }
+    if (cut.empty() || !MayBranch()) return EmitLevel(0, block);
     std::vector<Condition> conditions;
     for (const int n : cut) {
       conditions.push_back(Less(context_.Part(n), WholeParts(n)));
@@ -369,6 +387,29 @@ class NestProgramBuilder : public LevelWalk {
   const ScalarFunction function_;  // f, with products as they are best shared
 };
 
+std::optional<Mirror> MirrorOf(const LowLevelExpression& low_level, StoredResults stored) {
+  if (!low_level.parameters().mirrors || stored != StoredResults::kFinal) return std::nullopt;
+  const std::vector<std::vector<int>> groups = ExchangeableDimensions(low_level.expression());
+  if (groups.empty()) return std::nullopt;
+  return Mirror{.row = groups[0][0], .column = groups[0][1]};
+}
+
+Result<LoopProgram> BuildNest(const LowLevelExpression& low_level, const DeviceDescription& device,
+                              StoredResults stored, const std::optional<Mirror>& mirror) {
+  NestPlan plan = OptimizedNestPlan(low_level);
+  if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
+  if (HasSeparateCopies(low_level.shape())) {
+    const Expression separate = WithSeparateAccesses(low_level.expression());
+    return BuildNest(LowerUnchecked(separate, low_level.model(),
+                                    WithSeparateAccesses(low_level.parameters(), separate)),
+                     device, stored, mirror);
+  }
+  if (low_level.shape().NeedsPresence()) {
+    return BuildNest(WithPresence(low_level), device, stored, mirror);
+  }
+  return NestProgramBuilder(low_level, std::move(plan), device, stored, mirror).Build();
+}
+
 }  // namespace
 
 Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
@@ -382,18 +423,7 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   }
   if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);
   if (low_level.parameters().unit.rows > 0) return BuildUnitProgram(low_level);
-  NestPlan plan = OptimizedNestPlan(low_level);
-  if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
-  if (HasSeparateCopies(low_level.shape())) {
-    const Expression separate = WithSeparateAccesses(low_level.expression());
-    return BuildNestProgram(LowerUnchecked(separate, low_level.model(),
-                                           WithSeparateAccesses(low_level.parameters(), separate)),
-                            device, stored);
-  }
-  if (low_level.shape().NeedsPresence()) {
-    return BuildNestProgram(WithPresence(low_level), device, stored);
-  }
-  return NestProgramBuilder(low_level, std::move(plan), device, stored).Build();
+  return BuildNest(low_level, device, stored, MirrorOf(low_level, stored));
 }
 
 }  // namespace mdh

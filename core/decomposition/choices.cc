@@ -12,6 +12,7 @@
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 #include "core/expression/contraction_form.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 namespace {
@@ -213,10 +214,18 @@ std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   return are_in_a_row && !p.tile.empty() ? "blocks are in one row" : "";
 }
 
+std::string MirrorsObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (p.unit.rows > 0) return "matrix units compute all results";
+  return ExchangeableDimensions(t.expression).empty() ? "no results are equal" : "";
+}
+
 // ---- Which computations have alternatives ----
 
 bool Reduces(const Expression& e, const TuningParameters&) { return e.has_reduction(); }
 bool HasPrefixSums(const Expression& e, const TuningParameters&) { return e.has_prefix_sum(); }
+bool HasEqualResults(const Expression& e, const TuningParameters&) {
+  return !ExchangeableDimensions(e).empty();
+}
 bool HasKeys(const Expression& e, const TuningParameters&) { return FindKeyedForm(e).ok(); }
 bool IsContraction(const Expression& e, const TuningParameters&) {
   return FindContractionForm(e).ok();
@@ -269,29 +278,13 @@ std::vector<ChoiceValue> OfferScans(const ChoiceTarget& t) {
   return values;
 }
 
-// With and without vectors.
 std::vector<ChoiceValue> OfferKeyed(const ChoiceTarget& t) {
-  constexpr int kMostTiles = 1024;  // of a part
   std::vector<ChoiceValue> values;
   const Result<KeyedForm> form = FindKeyedForm(t.expression);
   if (!form.ok()) return values;
   values.push_back(GetKeyed({}));
-  std::vector<int> runs = {1};
-  if (RunOfVectors(t.expression) > 1) runs.push_back(RunOfVectors(t.expression));
-  const auto add = [&](const KeyedParameters& k) {
-    // More tiles than there are change nothing.
-    const KeyedCut cut = CutByKey(t.expression, *form, k);
-    if (k.tiles > 1 && cut.tile * k.tiles / 2 >= cut.elements) return;
+  for (const KeyedParameters& k : UsefulCuts(t.expression, *form)) {
     values.push_back({k.threads, k.rounds, k.run, k.tiles, k.copies});
-  };
-  for (const int threads : {32, 128, 256, 512, 1024}) {
-    for (const int rounds : {1, 2, 4}) {
-      for (const int run : runs) {
-        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
-          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
-        }
-      }
-    }
   }
   return values;
 }
@@ -376,8 +369,7 @@ constexpr Choice kChoices[] = {
          .may_differ = Reduces,
          .lack = CombineLack,
          .own_obstacle = CombineObstacle,
-         // That blocks combine their results themselves is for designs: whether they can depends on
-         // too much at once.
+         // That blocks combine results themselves is for designs: whether they can depends on much.
          .offered = kFirstTwo,
          .steps = kCombinations}),
     {.key = "scan",
@@ -471,6 +463,14 @@ constexpr Choice kChoices[] = {
                                          .lack = OverlapLack,
                                          .own_obstacle = OverlapObstacle,
                                          .steps = kFirstThree}),
+    Number<&BlockChoices::mirrors>({.key = "results_of",
+                                    .words = {"all", "half"},
+                                    .first_word = 0,
+                                    .lowerings = kBlocks,
+                                    .needs_fused_phases = true,
+                                    .may_differ = HasEqualResults,
+                                    .own_obstacle = MirrorsObstacle,
+                                    .steps = kFlags}),
 };
 
 }  // namespace

@@ -260,4 +260,25 @@ KeyedCut CutByKey(const Expression& expression, const KeyedForm& form,
   return cut;
 }
 
+std::vector<KeyedParameters> UsefulCuts(const Expression& expression, const KeyedForm& form) {
+  constexpr int kMostTiles = 1024;  // of a part
+  std::vector<KeyedParameters> cuts;
+  std::vector<int> runs = {1};
+  if (RunOfVectors(expression) > 1) runs.push_back(RunOfVectors(expression));
+  const auto add = [&](const KeyedParameters& k) {
+    const KeyedCut cut = CutByKey(expression, form, k);
+    if (k.tiles == 1 || cut.tile * k.tiles / 2 < cut.elements) cuts.push_back(k);
+  };
+  for (const int threads : {32, 128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4}) {
+      for (const int run : runs) {
+        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
+          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
+        }
+      }
+    }
+  }
+  return cuts;
+}
+
 }  // namespace mdh

@@ -48,6 +48,9 @@ struct KeyedCut {
 KeyedCut CutByKey(const Expression& expression, const KeyedForm& form,
                   const KeyedParameters& keyed);
 
+// Cuts to try, with and without vectors: none with more tiles than there are elements for.
+std::vector<KeyedParameters> UsefulCuts(const Expression& expression, const KeyedForm& form);
+
 // Elements of the inputs that are one vector of 16 bytes: a run that moves well.
 int RunOfVectors(const Expression& expression);
 

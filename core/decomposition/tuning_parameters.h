@@ -293,6 +293,10 @@ struct BlockChoices {
   // of what they read in common. As many of them as divide the grid; 1: row by row.
   int swizzle = 1;
   CopyOverlap copy_overlap = CopyOverlap::kNone;
+  // Of two exchangeable dimensions (ExchangeableDimensions), blocks compute results on and below
+  // the diagonal and store those below it twice; blocks above it end at once. Without effect where
+  // results go to arrays of partial results first.
+  bool mirrors = false;
 
   friend bool operator==(const BlockChoices&, const BlockChoices&) = default;
 };

@@ -1,4 +1,4 @@
-// Which dimensions the values of f depend on.
+// Which dimensions the values of f depend on, and which of them may be exchanged.
 #pragma once
 
 #include <cstdint>
@@ -32,5 +32,18 @@ int64_t PointsAlong(const Expression& expression, const std::vector<int>& dimens
 // By result of f: whether every value of it that is combined must be known. Not so where the store
 // function, or the combine operator, may ignore it.
 std::vector<bool> NeededResults(const Expression& expression);
+
+// Dimensions that are concatenated, of one size, and that may be exchanged: at the point with the
+// indices of any two of them exchanged f reads the same elements, and computes the same of them as
+// its operations that commute have their operands in another order, to the last bit. So does
+// md_hom, as reductions keep their order: of a Gram product r[i,j] = SUM x[i,k] x[j,k] the results
+// r[i,j] and r[j,i] are equal. Groups of two or more, ascending; none with prefix sums or a store
+// function, or where f has too many instructions for it to be found out.
+std::vector<std::vector<int>> ExchangeableDimensions(const Expression& expression);
+
+// How often results are there because of that, at most: the product of the factorials of the
+// groups' sizes. And the share of all results that are left where each is computed once.
+double MostEqualResults(const Expression& expression);
+double ShareOfDistinctResults(const Expression& expression);
 
 }  // namespace mdh

@@ -134,6 +134,38 @@ std::vector<JudgedCase> BorderedCases(uint64_t first_seed, int seeds) {
 TEST(BordersTest, AreRightOnOpenCl) { mdh::JudgeOn(Backend::kOpenCl, BorderedCases(100, 2)); }
 TEST(BordersTest, AreRightOnCuda) { mdh::JudgeOn(Backend::kCuda, BorderedCases(FreshSeed(), 8)); }
 
+// Results that are equal to others, half of which random configurations compute.
+std::vector<JudgedCase> EqualResults(uint64_t first_seed, int seeds) {
+  static constexpr const char* kExpressions[] = {
+      R"(
+gram := out_view<$0>( y: (i,j,k) -> (i,j) ) o md_hom<61,61,150>( f, (++, ++, +) ) o
+  inp_view<$0>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) ) where f(a, b) -> c { c = a * b }
+)",
+      R"(
+distances := out_view<$0>( y: (b,i,j,k) -> (b,j,i) ) o md_hom<3,37,37,20>( f, (++, ++, ++, max) ) o
+  inp_view<$0>( x: (b,i,j,k) -> (b,k,i), (b,i,j,k) -> (b,k,j) ) where f(a, b) -> c { c = a + b }
+)"};
+  std::vector<JudgedCase> cases;
+  for (const char* expression : kExpressions) {
+    for (const char* type : {"fp32", "int32", "fp64"}) {
+      for (int n = 0; n < seeds; ++n) {
+        const uint64_t seed = first_seed + cases.size();
+        cases.push_back({absl::Substitute(expression, type),
+                         {},
+                         /*choose=*/{},
+                         seed,
+                         absl::StrCat("seed ", seed)});
+      }
+    }
+  }
+  return cases;
+}
+
+TEST(EqualResultsTest, AreRightOnOpenCl) { mdh::JudgeOn(Backend::kOpenCl, EqualResults(100, 1)); }
+TEST(EqualResultsTest, AreRightOnCuda) {
+  mdh::JudgeOn(Backend::kCuda, EqualResults(FreshSeed(), 20));
+}
+
 TEST(BlockBackendTest, NamesAnUnknownBackendAndDevice) {
   EXPECT_THAT(
       ErrorMessage(BackendNamed("vulkan")),

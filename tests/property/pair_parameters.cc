@@ -92,6 +92,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.early_launches == EarlyLaunches::kPrefetches, "prefetches");
   add(p.copy_overlap == CopyOverlap::kCopies, "copies among points");
   add(p.copy_overlap == CopyOverlap::kValues, "values ahead");
+  add(p.mirrors, "mirrored results");
   add(!p.lanes.empty(), "tiles of lanes");
   add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
   add(expression.store() != nullptr, "store functions");

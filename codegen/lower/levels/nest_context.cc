@@ -130,6 +130,23 @@ void NestContext::AppendGuard(int d, std::vector<Condition>* conditions) const {
   conditions->push_back(Less(Point(d), Index(size(d))));
 }
 
+Condition NestContext::BlockIsKept() const {
+  const auto first = [&](int d) {
+    return Sum([&](int n) {
+      return level(n).level.dimension == d && shape().is_core(n) ? level(n).tile : 0;
+    });
+  };
+  return Less(first(mirror_->column), first(mirror_->row) + Index(shape().CorePart(mirror_->row)));
+}
+
+Condition NestContext::PointIsKept() const {
+  return Less(Point(mirror_->column), Point(mirror_->row) + Index(1));
+}
+
+Condition NestContext::PointIsBelow() const {
+  return Less(Point(mirror_->column), Point(mirror_->row));
+}
+
 Index NestContext::Thread() const {
   if (threads() == 1) return Index(0);
   return Index::Variable("tid");

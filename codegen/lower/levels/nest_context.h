@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,18 @@ class NestContext {
   // What the first points of the level's parts are multiples of, and the largest of them.
   int64_t Step(int n) const;
   int64_t LargestFirstPoint(int n) const;
+  // Blocks compute results on and below the diagonal of two exchangeable dimensions, row and
+  // column.
+  struct Mirror {
+    int row, column;
+  };
+  void MirrorResults(Mirror mirror) { mirror_ = mirror; }
+  const std::optional<Mirror>& mirror() const { return mirror_; }
+  // The conditions that some point of the block is on or below the diagonal, and that the point at
+  // hand is, or is below it.
+  Condition BlockIsKept() const;
+  Condition PointIsKept() const;
+  Condition PointIsBelow() const;
   // The part at hand is whole in dimension d: nothing inside of it needs guards.
   void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
@@ -94,6 +107,7 @@ class NestContext {
   std::vector<std::string> first_points_;  // per place; empty: parts follow each other
   RecordViews views_{names_};
   std::vector<bool> is_whole_;
+  std::optional<Mirror> mirror_;
 };
 
 }  // namespace mdh

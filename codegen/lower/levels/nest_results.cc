@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/store_function.h"
@@ -342,8 +343,16 @@ void NestResults::Store(Block* block) {
   block->push_back(When(conditions, std::move(body)));
 }
 
-Index NestResults::ResultOffset(int r) const {
-  const AffineIndex& offset = targets_[r].offset;
+Index NestResults::ResultOffset(int r) const { return OffsetOf(targets_[r].offset); }
+
+Index NestResults::MirroredOffset(int r) const {
+  AffineIndex offset = targets_[r].offset;
+  std::swap(offset.coefficients[context_.mirror()->row],
+            offset.coefficients[context_.mirror()->column]);
+  return OffsetOf(offset);
+}
+
+Index NestResults::OffsetOf(const AffineIndex& offset) const {
   return context_.Sum([&](int n) {
     return offset.coefficients[context_.level(n).level.dimension] * context_.level(n).tile;
   }) + Index(offset.constant);
@@ -365,9 +374,30 @@ void NestResults::StoreAt(const std::vector<LoopValue>& results, Block* block) {
   }
 }
 
+// Results on the diagonal once, those below it twice.
+void NestResults::StoreMirrored(const std::vector<LoopValue>& values, Block* block) {
+  const std::vector<LoopValue> named = tuples_.Named(values, "value", block);
+  const auto store = [&](const Condition& condition, const auto& offset) {
+    Block body;
+    for (int r = 0; r < results(); ++r) {
+      const Index at = offset(r);
+      if (adds_atomically()) {
+        body.push_back({AddElements{targets_[r].pointer, at, named[r]}});
+      } else {
+        body.push_back(
+            {StoreElements{targets_[r].pointer, at, StoredValue(named[r], targets_[r].type), 1}});
+      }
+    }
+    block->push_back(When({condition}, std::move(body)));
+  };
+  store(context_.PointIsKept(), [&](int r) { return ResultOffset(r); });
+  store(context_.PointIsBelow(), [&](int r) { return MirroredOffset(r); });
+}
+
 // Into the targets: alone, or combined with what iterations of loops outside, or other blocks, have
 // left there.
 void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
+  if (context_.mirror().has_value()) return StoreMirrored(values, block);
   if (adds_atomically()) {
     for (int r = 0; r < results(); ++r) {
       block->push_back({AddElements{targets_[r].pointer, ResultOffset(r), values[r]}});

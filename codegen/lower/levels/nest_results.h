@@ -34,6 +34,9 @@ class NestResults {
     return !adds_to_targets_ && !(adds_atomically() && stores_directly_);
   }
 
+  // Whether every result goes to the outputs once.
+  bool stores_once() const { return !uses_arrays_ && !adds_to_targets_; }
+
   // Whether blocks that have results in common combine them themselves (CombineBlocks::kLastBlock,
   // kCluster); the former needs scratch memory, and counters there that another stage has set to
   // zero.
@@ -70,7 +73,9 @@ class NestResults {
   }
   Index Offset() const;  // of the accumulators of the point at hand
   Index OwnOffset(const Index& number) const;
-  Index ResultOffset(int r) const;  // of the point at hand in target r
+  Index ResultOffset(int r) const;    // of the point at hand in target r
+  Index MirroredOffset(int r) const;  // of that with exchanged dimensions (NestContext::mirror)
+  Index OffsetOf(const AffineIndex& offset) const;
   LoopValue Accumulator(int r) const;
   std::vector<LoopValue> AccumulatorsAt(const Index& number) const;
   void SetAccumulators(const std::vector<LoopValue>& values, Block* block);
@@ -143,6 +148,7 @@ class NestResults {
   void Store(Block* block);
   Block StoreGuarded(const Index& accumulator, bool new_only = false);
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
+  void StoreMirrored(const std::vector<LoopValue>& values, Block* block);
   void StoreAt(const std::vector<LoopValue>& results, Block* block);
 
   NestContext& context_;

@@ -45,6 +45,14 @@ TEST(CertainWork, AProductIsAContraction) {
   EXPECT_EQ(work.written_bytes, 4 * 10 * 20);
 }
 
+TEST(CertainWork, EqualResultsCountOnce) {
+  const Expression gram = Parsed(R"(
+    e := out_view<fp32>( y: (i,j,k) -> (i,j) ) o md_hom<8,8,100>( f, (++, ++, +) ) o
+      inp_view<fp32>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) ) where f(a, b) -> y { y = a * b })");
+  EXPECT_EQ(CertainWorkOf(gram).contraction,
+            (ArithmeticWork{.multiplications = 36 * 100, .additions = 36 * 99}));
+}
+
 TEST(CertainWork, OperationsCountOnceForEqualElements) {
   EXPECT_EQ(Vector(OfValue("a * (b + 1)")),
             (ArithmeticWork{.multiplications = 800, .additions = 100}));

@@ -233,6 +233,51 @@ TEST(PassNestTest, ClustersComputeWhatPartialResultsDo) {
   }
 }
 
+// Random configurations of `text` in which blocks store what is below the diagonal twice, against
+// the same ones in which they compute all.
+int CompareWithAll(const std::string& text) {
+  const Expression expression = *ParseExpression(text);
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = Device(DeviceKind::kCuda);
+  int compared = 0;
+  const uint64_t first = FreshSeed();
+  for (uint64_t seed = first; seed < first + kSeeds && compared < kCompared; ++seed) {
+    Rng rng(seed);
+    auto parameters =
+        RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
+    if (!parameters) continue;
+    parameters->mirrors = true;
+    const auto half = Lower(expression, model, device, *parameters);
+    parameters->mirrors = false;
+    const auto all = Lower(expression, model, device, *parameters);
+    if (!half.ok() || !all.ok()) continue;
+    const LoopProgram program = *BuildNestProgram(*half, device);
+    if (IsNotEvaluated(program) || Threads(program) > kMaxThreads) continue;
+    if (ToText(program).find("on or below the diagonal") == std::string::npos) continue;
+    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
+    EXPECT_EQ(Outputs(*half, optimized), Outputs(*all, *BuildNestProgram(*all, device)))
+        << seed << "\n"
+        << ToText(expression) << ToText(*parameters) << "\n"
+        << ToText(optimized);
+    ++compared;
+    if (testing::Test::HasFailure()) break;
+  }
+  return compared;
+}
+
+TEST(PassNestTest, HalfOfEqualResultsIsWhatAllAre) {
+  for (const char* text : {R"(
+         gram := out_view<int32>( y: (i,j,k) -> (i,j) ) o md_hom<11,11,6>( f, (++, ++, +) ) o
+           inp_view<int32>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) )
+         where f(a, b) -> c { c = a * b })",
+                           R"(
+         sums := out_view<int32,int64>( y[9,23]: (i,b,j) -> (8-j,2*i), z: (i,b,j) -> (j,i) ) o
+           md_hom<9,2,9>( f, (++, +, ++) ) o inp_view<int32>( x: (i,b,j) -> (b,i), (i,b,j) -> (b,j) )
+         where f(a, b) -> (s: int32, n: int64) { s = a + b; n = int64(max(a, b)) })"}) {
+    EXPECT_GE(CompareWithAll(text), kCompared / 2) << text;
+  }
+}
+
 // Rows of 8 elements of which the first and the last do not exist, or rows that are left at both
 // ends.
 std::string Windows(const std::string& image) {

@@ -77,6 +77,7 @@ class PipelineWholeTest : public ::testing::Test {
   FakeTurns turns_;
   FakeDevices devices_;
   FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
+  FakeDevice& cuda_ = devices_.Add("devices/cuda0", FakeGpu());
   LookupTable table_{KeyEnvironment::Of(cpu_.description)};
   DeviceCatalogue catalogue_{devices_.Take(), {}, {}, *store_};
   std::unique_ptr<JobQueue> queue_;
@@ -141,6 +142,32 @@ TEST_F(PipelineWholeTest, AShortBudgetIsForTheCostliestSteps) {
   tune_.Release();
   ASSERT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
   EXPECT_TRUE(Record().ok());
+}
+
+// What compiles there does not take the device's time: the search for whole kernels sees many.
+TEST_F(PipelineWholeTest, OnOtherDevicesAShortBudgetIsForWholeKernels) {
+  JobRequest request;
+  request.devices = {"devices/cuda0"};
+  request.options.set_budget_ns(20'000'000'000);
+  const auto created = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_THAT(created->step_jobs(), IsEmpty());
+  EXPECT_EQ(created->partitions_size(), 2);
+  EXPECT_THAT(created->note(), HasSubstr("whole kernels, and then the best one's steps, out of 3 "
+                                         "distinct steps, as the budget is short, of 2 "
+                                         "partitions: "));
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(turns_.duration_ns, 20'000'000'000);
+  // The same again has a result.
+  const auto again = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->whole_job().job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(turns_.runs, 1);
+  // With more time steps are searched before.
+  request.options.set_budget_ns(30'000'000'000);
+  const auto longer = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_THAT(longer->step_jobs(), SizeIs(3));
 }
 
 TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {

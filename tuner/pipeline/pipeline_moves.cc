@@ -11,15 +11,17 @@
 namespace mdh {
 namespace {
 
-// Times what the fastest one takes: what is slower is not searched.
-constexpr double kWorth = 1.5;
-// Groups have rules that are good, or moves lead to better ones at once.
-constexpr double kWorthOfGroups = 1.15;
+// Times what the fastest one takes: what is slower is not searched. Steps that run by themselves
+// may be far from their best, as rules have them; of groups rules have tried more.
+constexpr double kWorth = 4;
+constexpr double kWorthOfGroups = 1.3;
 constexpr size_t kMostPlaces = 16;
 // Of twice the time a kind has so many times fewer turns.
 constexpr double kFewerTurns = 16;
 // Where groups are the fastest, one turn of so many is for steps by themselves.
 constexpr int kStepsEvery = 4;
+// One of so many is for what is near other groups.
+constexpr int kOtherGroupsEvery = 3;
 // Configurations of a step that are no new kernels, until another step has its turn.
 constexpr int kMostRepeated = 50;
 
@@ -89,9 +91,13 @@ std::optional<PipelineCandidate> PipelineMoves::Next() {
   if (!HasRoom() || best_ns_ == 0) return std::nullopt;
   if (auto next = NextOf(both_)) return next;
   const bool are_groups_best = !places_.empty() && places_.front().time_ns == best_ns_;
+  const bool is_of_steps = ++turns_ % kStepsEvery == 0;
   // What is near the fastest one comes first.
-  if (are_groups_best && ++turns_ % kStepsEvery != 0) {
+  if (are_groups_best && !is_of_steps) {
     if (auto next = NextOfGroups(1)) return next;
+  }
+  if (turns_ % kOtherGroupsEvery == 0) {
+    if (auto next = NextOfGroups(kWorthOfGroups)) return next;
   }
   if (auto next = NextOfSteps()) return next;
   return NextOfGroups(kWorthOfGroups);

@@ -1,7 +1,10 @@
 // Jobs that measure whole kernels of pipelines behind those of the steps.
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/plan/search_plan.h"
@@ -311,6 +314,24 @@ TEST_F(PipelineWholeTest, AScheduleThatSaysEverythingIsMeasuredAtOnce) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->schedule(), found.schedule());
   EXPECT_EQ(again->pipeline().kernels_size(), 1);
+}
+
+TEST_F(PipelineWholeTest, WhatWasOnlySearchedCountsAsTrials) {
+  PipelineTurns turns;
+  auto candidates = PipelineCandidates(layer_, cpu_.description,
+                                       [](const Expression&) { return std::nullopt; }, {});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  for (PipelineCandidate& candidate : *candidates) {
+    turns.measured.push_back({std::move(candidate), {}});
+    turns.measured.back().measurement.times_ns = {1'000};
+  }
+  turns.searched = 40;
+  turns.failed_searched = 3;
+  const v1::TuningRecord record = MakePipelineRecord(
+      layer_, MakeKernelKey(layer_, KeyEnvironment::Of(FakeCpu())), cpu_.description, turns);
+  EXPECT_EQ(record.trials(), std::ssize(turns.measured) + 40);
+  EXPECT_EQ(record.failed_trials(), 3);
+  EXPECT_EQ(record.pipeline().kernels_size(), std::ssize(turns.measured));
 }
 
 TEST_F(PipelineWholeTest, StepsWithoutARecordAreComputedAsRulesSay) {

@@ -38,7 +38,7 @@ using TuneFunction = std::function<Result<TuningResult>(
 // mdh::MeasureInTurns, or what tests put in its place.
 using TurnsFunction = std::function<Result<PipelineTurns>(
     Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
-    const TuningOptions& options, const std::atomic<bool>& cancelled, const MorePipelines& more)>;
+    const TuningOptions& options, const std::atomic<bool>& cancelled, MorePipelines* more)>;
 
 struct JobSearch {
   const Expression& expression;

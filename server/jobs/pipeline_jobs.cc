@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/numerics.h"
 #include "core/pipeline/plan/search_plan.h"
@@ -28,6 +29,9 @@ constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
 constexpr const char* kWholeSuffix = "/all";
 // A shorter search measures the kernel from rules, and little else: the others have the time.
 constexpr int64_t kLeastSearch = 2'000'000'000;
+// The same of devices other than the host's cores, where drivers, references and first kernels take
+// longer.
+constexpr int64_t kLeastSearchElsewhere = 5'000'000'000;
 // What a search for a large step may take besides 1.2 times its share.
 constexpr int64_t kOverrunOfSearch = 2'000'000'000;
 
@@ -80,6 +84,17 @@ Result<SearchPlanOptions> PlanOptionsOf(const Pipeline& pipeline, const CreateJo
                std::move(plan));
 }
 
+// On devices other than the host's cores all steps are searched in advance, or none: the search for
+// whole kernels knows which of them are worth it, and searches these (PipelineMoves). On the host's
+// cores, which compile one kernel after the other, it would have seen little by then.
+void LeaveToWhole(const DeviceDescription& device, int64_t budget_ns, SearchPlan& plan) {
+  const auto least_ns = static_cast<int64_t>(plan.steps.size()) * kLeastSearchElsewhere;
+  const bool is_short = budget_ns > 0 && (plan.left_out > 0 || BudgetOfSteps(budget_ns) < least_ns);
+  if (RunsOnHost(device) || !is_short) return;
+  plan.left_out += static_cast<int>(plan.steps.size());
+  plan.steps.clear();
+}
+
 struct PipelineJobs {
   SearchPlan plan;
   std::vector<CreateJob> jobs;  // one per step of the plan
@@ -103,8 +118,9 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
   MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
   MDH_ASSIGN_OR_RETURN(const SearchPlanOptions plan_options, PlanOptionsOf(pipeline, whole));
   SearchPlan plan = PlanSearch(pipeline, plan_options);
+  LeaveToWhole(DeviceOf(whole), whole.options.budget_ns(), plan);
   // Of a schedule that says everything only the whole is measured.
-  if (plan.steps.empty() && whole.options.schedule().empty()) {
+  if (plan.steps.empty() && plan.left_out == 0 && whole.options.schedule().empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
                                                       pipeline.name(), " has an empty dimension"));
   }
@@ -153,13 +169,15 @@ void AddPlan(const Pipeline& pipeline, const SearchPlan& plan,
     *response.add_partitions() = ToProto(pipeline, partition);
     texts.push_back(response.partitions().rbegin()->text());
   }
-  const std::string steps =
-      plan.left_out == 0
-          ? absl::StrCat(plan.steps.size(),
-                         plan.steps.size() == 1 ? " distinct step" : " distinct steps")
-          : absl::StrCat("the costliest ", plan.steps.size(), " of ",
-                         plan.steps.size() + static_cast<size_t>(plan.left_out),
-                         " distinct steps, as the budget is short,");
+  const size_t all = plan.steps.size() + static_cast<size_t>(plan.left_out);
+  std::string steps = absl::StrCat(all, all == 1 ? " distinct step" : " distinct steps");
+  if (plan.left_out > 0) {
+    steps = plan.steps.empty()
+                ? absl::StrCat("whole kernels, and then the best one's steps, out of ", steps,
+                               ", as the budget is short,")
+                : absl::StrCat("the costliest ", plan.steps.size(), " of ", steps,
+                               ", as the budget is short,");
+  }
   response.set_note(absl::StrCat(
       steps, " of ", texts.size(),
       texts.size() == 1 ? " partition: " : " partitions: ", absl::StrJoin(texts, "; ")));

@@ -18,6 +18,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/tuning_result_conversion.h"
+#include "tuner/pipeline/pipeline_moves.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/pipeline_candidates.h"
 
@@ -77,13 +78,14 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
                                            .find_scheduled = find_scheduled}));
   options.abort =
       AbortCondition::Duration(BudgetOfWhole(search.options.budget_ns(), search.steps_ns));
-  PipelineMoves moves(search.pipeline, description, candidates,
+  PipelineMoves moves(search.pipeline, description,
                       {.numerics = options.numerics.policy,
                        .schedule = schedule ? &*schedule : nullptr,
-                       .most = static_cast<size_t>(search.options.max_trials())});
+                       .most = static_cast<size_t>(search.options.max_trials()),
+                       .technique = options.technique,
+                       .seed = options.seed});
   Result<PipelineTurns> turns = tools.measure_in_turns(
-      search.lease, search.pipeline, std::move(candidates), options, search.cancelled,
-      [&](const PipelineCandidate& best) { return moves.From(best); });
+      search.lease, search.pipeline, std::move(candidates), options, search.cancelled, &moves);
   if (search.cancelled) return absl::CancelledError("cancelled");
   if (!turns.ok()) return turns.status();
   DeviceLease* const lease = &search.lease;

@@ -93,6 +93,8 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
     *proto.add_kernels() = TurnOf(pipeline, measured);
     if (measured.measurement.time_ns() == 0) record.set_failed_trials(record.failed_trials() + 1);
   }
+  record.set_trials(record.trials() + turns.searched);
+  record.set_failed_trials(record.failed_trials() + turns.failed_searched);
   proto.set_unfused_time_ns(turns.unfused_ns);
   return record;
 }

@@ -229,7 +229,7 @@ class FakeTurns {
   Result<PipelineTurns> operator()(Runner& runner, const Pipeline&,
                                    std::vector<PipelineCandidate> candidates,
                                    const TuningOptions& options, const std::atomic<bool>& cancelled,
-                                   const MorePipelines& /*more*/) {
+                                   MorePipelines* /*more*/) {
     duration_ns = options.abort.NanosecondsLeft({}).value_or(0);
     ++runs;
     while (is_waiting && !cancelled) absl::SleepFor(absl::Milliseconds(2));

@@ -35,8 +35,7 @@ constexpr int64_t kMostAmplificationNs = 50'000'000;
 // What is interpreted, of all kernels together, to say how far off single elements may be.
 constexpr double kMostNearbyNs = 1e9;
 
-// How well a result tells right from wrong, smaller is better.
-enum class Quality { kGood, kUniform, kInfinite, kSomeNan, kNan };
+using Quality = ResultQuality;
 
 Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   Quality worst = Quality::kGood;
@@ -182,6 +181,7 @@ void Problem::TakeOver(std::unique_ptr<Problem> before) {
   if (before == nullptr || ToText(before->computation_) != ToText(computation_)) return;
   inputs_ = std::move(before->inputs_);
   least_whole_ns_ = before->least_whole_ns_;
+  if (before->numerics_ == numerics_) drawn_before_ = before->drawn_;
 }
 
 Status Problem::MakeMemory() {
@@ -198,6 +198,13 @@ Status Problem::MakeMemory() {
 Status Problem::Draw(const ProblemOptions& options) {
   std::vector<InputDistribution> distributions = DistributionsFor(computation_, numerics_.policy);
   if (passed_inputs_.empty()) distributions.resize(1);
+  // Others have been seen to be no better.
+  Quality enough = Quality::kGood;
+  if (drawn_before_) {
+    enough = drawn_before_->quality;
+    std::stable_partition(distributions.begin(), distributions.end(),
+                          [&](auto d) { return d == drawn_before_->distribution; });
+  }
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];
   InputDistribution drawn = chosen;
@@ -223,13 +230,14 @@ Status Problem::Draw(const ProblemOptions& options) {
       best = quality;
       chosen = distribution;
     }
-    if (best == Quality::kGood) break;
+    if (best <= enough) break;
   }
   if (best == Quality::kNan) {
     return InvalidArgument("the result of ", name(),
                            " is NaN everywhere for all random inputs, so that no kernel can be "
                            "checked");
   }
+  drawn_ = {chosen, best};
   return drawn == chosen ? absl::OkStatus() : draw(chosen);
 }
 

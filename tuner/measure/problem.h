@@ -32,6 +32,9 @@ namespace mdh {
 
 class Problem;
 
+// How well a result tells right from wrong, smaller is better.
+enum class ResultQuality : uint8_t { kGood, kUniform, kInfinite, kSomeNan, kNan };
+
 // Of a time limit this part may pass until a whole reference is there. Making a problem is done
 // twice: for the search, and for the final figures.
 inline constexpr int64_t kPartForReference = 6;
@@ -81,7 +84,8 @@ class Problem {
   // limit a step that takes too long is DeadlineExceeded.
   //
   // `before`: a problem that is not needed any more. If it is of the same computation its memory is
-  // used again, and it tells how long a whole reference takes; else it makes room.
+  // used again, and it tells how long a whole reference takes and which distribution is the best;
+  // else it makes room.
   static Result<std::unique_ptr<Problem>> Create(Computation computation,
                                                  const ProblemOptions& options,
                                                  std::unique_ptr<Problem> before = nullptr);
@@ -169,6 +173,12 @@ class Problem {
   std::vector<double> distinct_;  // values of the inputs, per passed input
   StoreAmplification amplification_;
   int64_t least_whole_ns_ = 0;
+  // From which distribution, and how good its result was.
+  struct Drawn {
+    InputDistribution distribution;
+    ResultQuality quality;
+  };
+  std::optional<Drawn> drawn_, drawn_before_;
   uint64_t seed_ = 1;
   int64_t time_limit_ns_ = 0;
   Witness witness_;

@@ -65,13 +65,16 @@ std::optional<Candidate> DesignTurns::NextOfThreads() {
 }
 
 void DesignTurns::Tell(const Candidate& candidate) {
+  const bool is_asked = candidate.is_of_units || candidate.design.has_value();
+  const bool is_repeated = is_asked && !candidate.kernel.source.empty() &&
+                           !told_.insert(IdentityOf(candidate.kernel)).second;
   const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
   const std::optional<double> cost =
       is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt;
   if (candidate.is_of_units) {
-    candidate.is_repeated ? units_.TellRepeated() : units_.Tell(candidate.parameters, cost);
+    is_repeated ? units_.TellRepeated() : units_.Tell(candidate.parameters, cost);
   } else if (candidate.design.has_value()) {
-    candidate.is_repeated ? designs_->TellRepeated() : designs_->Tell(*candidate.design, cost);
+    is_repeated ? designs_->TellRepeated() : designs_->Tell(*candidate.design, cost);
   } else if (candidate.parameters.unit.rows > 0 && cost.has_value()) {
     units_.Learn(candidate.parameters, *cost);
   }

@@ -5,7 +5,9 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "tuner/run/design_search.h"
 #include "tuner/run/first_points.h"
 #include "tuner/run/trial_history.h"
@@ -27,7 +29,9 @@ class DesignTurns {
   // What the one whose turn it is asks for, as a candidate without code; nullopt: it has to hear of
   // what is in work first. `is_idle`: nothing is in work.
   std::optional<Candidate> Next(bool is_idle);
-  // What was measured, also of candidates that neither asked for.
+  // What was measured, also of candidates that neither asked for. A kernel that another design was
+  // asked for before tells nothing of a design; one that was measured for another reason, as that
+  // from rules is, tells what it took.
   void Tell(const Candidate& candidate);
 
  private:
@@ -41,6 +45,7 @@ class DesignTurns {
   std::future<std::unique_ptr<DesignSearch>> ranking_;
   std::unique_ptr<DesignSearch> designs_;
   int turns_ = 0;
+  absl::flat_hash_set<std::string> told_;  // identities of kernels that they asked for
 };
 
 }  // namespace mdh

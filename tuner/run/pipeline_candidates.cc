@@ -6,7 +6,6 @@
 
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
-#include "codegen/joint_moves.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/pipeline_defaults.h"
 #include "codegen/said_pipeline.h"
@@ -309,34 +308,6 @@ Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,
   }
   MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernelOf(pipeline, *partition, device, parameters));
   return ConfiguredPipeline{*std::move(partition), std::move(kernel)};
-}
-
-PipelineMoves::PipelineMoves(const Pipeline& pipeline, DeviceDescription device,
-                             const std::vector<PipelineCandidate>& measured,
-                             const PipelineMoveOptions& options)
-    : pipeline_(pipeline), device_(std::move(device)), options_(options) {
-  for (const PipelineCandidate& candidate : measured) known_.insert(IdentityOf(candidate.kernel));
-}
-
-std::vector<PipelineCandidate> PipelineMoves::From(const PipelineCandidate& best) {
-  std::vector<PipelineCandidate> candidates;
-  for (PipelineParameters& moved :
-       JointMoves(best.partition, best.parameters, TuningModel(device_.kind), device_,
-                  options_.numerics)) {
-    if (options_.most > 0 && known_.size() >= options_.most) break;
-    if (options_.schedule != nullptr && !options_.schedule->Allows(moved).ok()) continue;
-    Result<ConfiguredPipeline> configured = ConfigurePipeline(pipeline_, device_, moved);
-    if (!configured.ok() || !known_.insert(IdentityOf(configured->kernel)).second) continue;
-    // Of steps that are computed in other ways nothing is known.
-    std::vector<KnownStep> steps;
-    for (size_t s = 0; s < moved.steps.size(); ++s) {
-      const bool is_same = moved.steps[s] == best.parameters.steps[s];
-      steps.push_back(is_same ? best.steps[s] : KnownStep{moved.steps[s]});
-    }
-    candidates.push_back(
-        {best.partition, std::move(moved), std::move(steps), std::move(configured->kernel)});
-  }
-  return candidates;
 }
 
 }  // namespace mdh

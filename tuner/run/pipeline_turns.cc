@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "tuner/process/clock.h"
 #include "tuner/run/finalists.h"
 #include "tuner/run/trial_history.h"
+#include "tuner/run/trial_limits.h"
 
 namespace mdh {
 namespace {
@@ -55,6 +57,24 @@ Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
       "': ", first.measurement.reason);
 }
 
+int64_t TimeOf(const MeasuredPipeline& one) {
+  const int64_t time_ns = one.measurement.time_ns();
+  return time_ns > 0 ? time_ns : std::numeric_limits<int64_t>::max();
+}
+
+size_t Fastest(const std::vector<MeasuredPipeline>& measured) {
+  return static_cast<size_t>(std::ranges::min_element(measured, {}, TimeOf) - measured.begin());
+}
+
+std::optional<size_t> FastestUnfused(const std::vector<MeasuredPipeline>& measured) {
+  std::optional<size_t> fastest;
+  for (size_t m = 0; m < measured.size(); ++m) {
+    if (!measured[m].candidate.is_unfused() || measured[m].measurement.time_ns() == 0) continue;
+    if (!fastest || TimeOf(measured[m]) < TimeOf(measured[*fastest])) fastest = m;
+  }
+  return fastest;
+}
+
 // The turns of one pipeline on one runner, whose problem is set.
 class Turns {
  public:
@@ -70,93 +90,103 @@ class Turns {
     return TakeTurns(runner_, options_, finalists, options_.patience_ns, cancelled_);
   }
 
-  // Climbs from the fastest of `measured` until `end_ns`: adds what it tries.
-  Status Climb(const MorePipelines& more, int64_t end_ns, std::vector<MeasuredPipeline>* measured) {
-    while (!cancelled_ && NowNs() < end_ns) {
-      const size_t best = Fastest(*measured);
-      if ((*measured)[best].measurement.time_ns() == 0) break;  // all of them failed
-      std::vector<PipelineCandidate> next = more((*measured)[best].candidate);
-      if (next.empty()) break;
-      MDH_ASSIGN_OR_RETURN(const std::vector<size_t> likely, Try(std::move(next), best, measured));
-      if (likely.empty()) break;
-      MDH_RETURN_IF_ERROR(Compare(best, likely, measured));
-      if (Fastest(*measured) == best) break;
+  // Measures what `more` has, each once, until `end_ns` less what Settle takes. Adds the fastest
+  // to those that were measured in turns, as Settle shows their times.
+  Status Search(MorePipelines& more, int64_t end_ns, PipelineTurns* turns) {
+    std::vector<MeasuredPipeline>& measured = turns->measured;
+    const size_t fastest = Fastest(measured);
+    if (measured[fastest].measurement.time_ns() == 0) return absl::OkStatus();
+    for (const MeasuredPipeline& one : measured) {
+      if (!WasCancelled(one.measurement)) more.Tell(one.candidate, one.measurement);
     }
-    return absl::OkStatus();
-  }
-
-  // If the fastest is not one of the first `given`: times of it, the first one and the fastest
-  // unfused one as of the same turns.
-  Status Settle(size_t given, std::vector<MeasuredPipeline>* measured) {
-    if (cancelled_ || Fastest(*measured) < given) return absl::OkStatus();
-    std::vector<size_t> others = {0};
-    if (const auto unfused = FastestUnfused(*measured)) others.push_back(*unfused);
-    return Compare(Fastest(*measured), others, measured);
-  }
-
- private:
-  static constexpr double kLikely = 1.03;   // times what the best one takes
-  static constexpr size_t kMostLikely = 4;  // that are compared with it
-
-  static int64_t TimeOf(const MeasuredPipeline& one) {
-    const int64_t time_ns = one.measurement.time_ns();
-    return time_ns > 0 ? time_ns : std::numeric_limits<int64_t>::max();
-  }
-  static size_t Fastest(const std::vector<MeasuredPipeline>& measured) {
-    return static_cast<size_t>(std::ranges::min_element(measured, {}, TimeOf) - measured.begin());
-  }
-  static std::optional<size_t> FastestUnfused(const std::vector<MeasuredPipeline>& measured) {
-    std::optional<size_t> fastest;
-    for (size_t m = 0; m < measured.size(); ++m) {
-      if (!measured[m].candidate.is_unfused() || measured[m].measurement.time_ns() == 0) continue;
-      if (!fastest || TimeOf(measured[m]) < TimeOf(measured[*fastest])) fastest = m;
+    best_ns_ = SearchTime(measured[fastest].measurement);
+    best_compile_ns_ = measured[fastest].measurement.compile_ns;
+    const int64_t kernels = static_cast<int64_t>(kMostLikely) + 1;
+    end_ns -= kernels * FinalistTime(options_) + best_compile_ns_;
+    runner_.SetDeadline(end_ns);
+    std::map<int64_t, PipelineCandidate> in_work;
+    int64_t number = 0;
+    while (true) {
+      while (!cancelled_ && NowNs() < end_ns && std::ssize(in_work) < limits_.lookahead) {
+        std::optional<PipelineCandidate> next = more.Next();
+        if (!next) break;
+        MDH_RETURN_IF_ERROR(runner_.Submit(++number, next->kernel, Limited()));
+        in_work.emplace(number, *std::move(next));
+      }
+      if (in_work.empty()) return absl::OkStatus();
+      MDH_ASSIGN_OR_RETURN(Runner::Finished finished, runner_.Next());
+      const auto done = in_work.extract(finished.number);
+      if (done.empty() || WasCancelled(finished.measurement)) continue;
+      more.Tell(done.mapped(), finished.measurement);
+      Keep({std::move(done.mapped()), std::move(finished.measurement)}, turns);
     }
-    return fastest;
   }
 
-  // Measures each of `next` once; numbers of the few that may be faster than the best one.
-  Result<std::vector<size_t>> Try(std::vector<PipelineCandidate> next, size_t best,
-                                  std::vector<MeasuredPipeline>* measured) {
-    const int64_t best_ns = TimeOf((*measured)[best]);
-    std::vector<Kernel> kernels;
-    for (const PipelineCandidate& candidate : next) kernels.push_back(candidate.kernel);
-    MeasureOptions measure = options_.measure;
-    measure.best_so_far_ns = best_ns;
-    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> times, runner_.Measure(kernels, measure));
-    std::vector<size_t> likely;
-    for (size_t n = 0; n < next.size(); ++n) {
-      if (WasCancelled(times[n])) continue;
-      measured->push_back({std::move(next[n]), std::move(times[n])});
-      const auto time_ns = static_cast<double>(TimeOf(measured->back()));
-      if (time_ns < kLikely * static_cast<double>(best_ns)) likely.push_back(measured->size() - 1);
-    }
-    std::ranges::stable_sort(likely, {}, [&](size_t m) { return TimeOf((*measured)[m]); });
-    likely.resize(std::min(likely.size(), kMostLikely));
-    return likely;
-  }
-
-  // In turns: leaves their times as these say, if there was time for that.
-  Status Compare(size_t best, const std::vector<size_t>& others,
-                 std::vector<MeasuredPipeline>* measured) {
-    std::vector<size_t> numbers = {best};
-    for (const size_t m : others) {
-      if (m != best) numbers.push_back(m);
+  // Times of what Search has found, of the fastest of the others, of the first one and of the
+  // fastest unfused one as of the same turns, if there is time for that. Without it, what has been
+  // found counts as it was measured once.
+  Status Settle(PipelineTurns* turns) {
+    if (cancelled_ || likely_.empty()) return absl::OkStatus();
+    std::vector<MeasuredPipeline>& measured = turns->measured;
+    turns->searched -= std::ssize(likely_);
+    std::vector<size_t> numbers = {0};
+    const auto add = [&](size_t m) {
+      if (std::ranges::find(numbers, m) == numbers.end()) numbers.push_back(m);
+    };
+    add(Fastest(measured));
+    if (const auto unfused = FastestUnfused(measured)) add(*unfused);
+    for (MeasuredPipeline& one : likely_) {
+      add(measured.size());
+      measured.push_back(std::move(one));
     }
     std::vector<const PipelineCandidate*> candidates;
-    for (const size_t m : numbers) candidates.push_back(&(*measured)[m].candidate);
+    for (const size_t m : numbers) candidates.push_back(&measured[m].candidate);
     MDH_ASSIGN_OR_RETURN(const InterleavedTimes times, Take(candidates));
     for (size_t n = 0; n < numbers.size(); ++n) {
       if (WasCancelled(times.Final(n))) return absl::OkStatus();
     }
     for (size_t n = 0; n < numbers.size(); ++n) {
-      (*measured)[numbers[n]].measurement = times.Final(n);
+      measured[numbers[n]].measurement = times.Final(n);
     }
     return absl::OkStatus();
+  }
+
+ private:
+  static constexpr double kLikely = 1.03;   // times what the best one takes
+  static constexpr size_t kMostLikely = 3;  // that are measured in turns at the end
+
+  // As Tune limits what is hopeless.
+  MeasureOptions Limited() const {
+    return LimitedOptions(options_.measure, limits_, best_ns_, best_compile_ns_);
+  }
+
+  void Keep(MeasuredPipeline one, PipelineTurns* turns) {
+    ++turns->searched;
+    const int64_t time_ns = SearchTime(one.measurement);
+    if (time_ns == 0) {
+      ++turns->failed_searched;
+      return;
+    }
+    if (time_ns < best_ns_) {
+      best_ns_ = time_ns;
+      best_compile_ns_ = one.measurement.compile_ns;
+    }
+    likely_.push_back(std::move(one));
+    std::ranges::stable_sort(likely_, {},
+                             [](const MeasuredPipeline& m) { return SearchTime(m.measurement); });
+    if (likely_.size() > kMostLikely) likely_.pop_back();
+    std::erase_if(likely_, [&](const MeasuredPipeline& m) {
+      return static_cast<double>(SearchTime(m.measurement)) >
+             kLikely * static_cast<double>(best_ns_);
+    });
   }
 
   Runner& runner_;
   const TuningOptions& options_;
   const std::atomic<bool>& cancelled_;
+  const TrialLimits limits_ = TrialLimits::For(runner_.device());
+  int64_t best_ns_ = 0, best_compile_ns_ = 0;  // of all
+  std::vector<MeasuredPipeline> likely_;       // of what was searched, the fastest first
 };
 
 }  // namespace
@@ -172,8 +202,7 @@ bool HasFewPoints(const Pipeline& pipeline) {
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,
-                                     const std::atomic<bool>& cancelled,
-                                     const MorePipelines& more) {
+                                     const std::atomic<bool>& cancelled, MorePipelines* more) {
   const int64_t start_ns = NowNs();
   const auto tell = [&](SearchPhase phase) {
     const int64_t remaining_ns = std::ssize(candidates) * FinalistTime(options);
@@ -206,11 +235,14 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
   for (size_t c = 0; c < candidates.size(); ++c) {
     turns.measured.push_back({std::move(candidates[c]), times.Final(c)});
   }
-  if (more && duration_ns) {
-    runner.SetDeadline(end_ns);
-    MDH_RETURN_IF_ERROR(turns_of_runner.Climb(more, end_ns, &turns.measured));
+  if (more != nullptr && duration_ns) {
+    if (options.on_step) {
+      options.on_step(
+          {SearchPhase::kMeasuring, NowNs() - start_ns, std::max<int64_t>(0, end_ns - NowNs())});
+    }
+    MDH_RETURN_IF_ERROR(turns_of_runner.Search(*more, end_ns, &turns));
     runner.SetDeadline(end_ns + kMostOverrunNs);
-    MDH_RETURN_IF_ERROR(turns_of_runner.Settle(candidates.size(), &turns.measured));
+    MDH_RETURN_IF_ERROR(turns_of_runner.Settle(&turns));
   }
   if (cancelled) return Cancelled("cancelled");
   turns.default_ns = turns.measured.front().measurement.time_ns();

@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -19,8 +19,10 @@ struct MeasuredPipeline {
 };
 
 struct PipelineTurns {
-  // The fastest first; those that failed last.
+  // In turns. The fastest first; those that failed last.
   std::vector<MeasuredPipeline> measured;
+  // That were only searched, in order to find some of these.
+  int64_t searched = 0, failed_searched = 0;
   int64_t unfused_ns = 0;  // of the fastest unfused one in the same turns; 0: all of them failed
   int64_t default_ns = 0;  // of the first candidate; 0: it failed
 
@@ -30,9 +32,16 @@ struct PipelineTurns {
 // Whether it has at most kMostPointsOfSmall points, in all of its steps together.
 bool HasFewPoints(const Pipeline& pipeline);
 
-// What to try besides, from the fastest one so far: asked again whenever there is a faster one.
-// Empty: nothing.
-using MorePipelines = std::function<std::vector<PipelineCandidate>(const PipelineCandidate& best)>;
+// What to try besides, as long as there is time.
+class MorePipelines {
+ public:
+  virtual ~MorePipelines() = default;
+  // The next one; several may be under way. nullopt: nothing before more is told, or, if nothing is
+  // under way, any more.
+  virtual std::optional<PipelineCandidate> Next() = 0;
+  // What was measured, also of those that it did not ask for.
+  virtual void Tell(const PipelineCandidate& candidate, const Measurement& measurement) = 0;
+};
 
 // As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
 // the candidates, the best one is at least as fast as that, as measured. The best is marked as
@@ -41,15 +50,15 @@ using MorePipelines = std::function<std::vector<PipelineCandidate>(const Pipelin
 // and kMostOverrunNs more, is left out; of large pipelines results are compared with samples where
 // more takes too long (Problem::Create). Small ones, of at most 1e6 points, wait longer for a
 // machine that does other things, where nothing is measured yet. With what is left of the duration
-// `more` is climbed, as long as it leads to faster ones: each of these is measured once, and those
-// that may be faster in turns with the fastest; at the end that one again with the first candidate
-// and the fastest unfused one. Errors: DeadlineExceeded if
+// what `more` has is measured, each once and several in work at a time as in Tune; at the end the
+// few that may be faster in turns with the fastest of the others, the first candidate and the
+// fastest unfused one. Errors: DeadlineExceeded if
 // nothing was measured by then; FailedPrecondition if every kernel fails, saying how; those of
 // MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,
                                      const std::atomic<bool>& cancelled,
-                                     const MorePipelines& more = {});
+                                     MorePipelines* more = nullptr);
 
 }  // namespace mdh

@@ -29,7 +29,6 @@ struct Candidate {
   bool is_kept = false;  // compared with the best at the end, however slow it seemed
   std::optional<BlockDesign> design = {};  // that it came from
   bool is_of_units = false;                // it came from the search among matrix units
-  bool is_repeated = false;                // the kernel is that of a candidate before
   int64_t submitted_ns = 0;                // on the clock of NowNs()
   Kernel kernel = {};
   Measurement measurement = {};

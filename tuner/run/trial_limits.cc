@@ -34,21 +34,26 @@ TrialLimits TrialLimits::For(const DeviceDescription& device) {
           .least_run_limit_ns = kSecond};
 }
 
-MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits,
-                              const TrialHistory& history) {
+MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits, int64_t best_ns,
+                              int64_t best_compile_ns) {
   options.target_time_ns = std::min(options.target_time_ns, limits.most_timed_ns);
   options.may_share_unit = true;
-  if (history.best().empty()) return options;
-  const int64_t best_ns = history.best_ns();
+  if (best_ns == 0) return options;
   options.best_so_far_ns = best_ns;
   options.slow_factor = std::min(options.slow_factor, kClearlyWorse);
-  options.compile_limit_ns =
-      std::min(options.compile_limit_ns,
-               std::max(limits.long_compile_factor * history.best().front().measurement.compile_ns,
-                        limits.least_compile_limit_ns));
+  options.compile_limit_ns = std::min(
+      options.compile_limit_ns,
+      std::max(limits.long_compile_factor * best_compile_ns, limits.least_compile_limit_ns));
   options.run_limit_ns = std::min(
       options.run_limit_ns, std::max(limits.hopeless_factor * best_ns, limits.least_run_limit_ns));
   return options;
+}
+
+MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits,
+                              const TrialHistory& history) {
+  const int64_t compile_ns =
+      history.best().empty() ? 0 : history.best().front().measurement.compile_ns;
+  return LimitedOptions(options, limits, history.best_ns(), compile_ns);
 }
 
 }  // namespace mdh

@@ -32,5 +32,8 @@ struct TrialLimits {
 // others.
 MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits,
                               const TrialHistory& history);
+// The same where the best takes `best_ns` (0: nothing was right) and was compiled in that time.
+MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits, int64_t best_ns,
+                              int64_t best_compile_ns);
 
 }  // namespace mdh

@@ -57,9 +57,7 @@ class TuningRun {
     building_.emplace(target_, is_cpu() ? std::launch::deferred : std::launch::async);
     TuningResult result;
     SetDeadline();
-    const int64_t before_problem_ns = NowNs();
     MDH_RETURN_IF_ERROR(SetProblem());
-    budget_.SetProblemTime(NowNs() - before_problem_ns);
     if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (is_cpu()) {
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
@@ -126,12 +124,16 @@ class TuningRun {
   }
 
   Status SetProblem() {
+    // Of several kinds of inputs that are drawn the last is the one that is drawn at the end, too.
+    std::atomic<int64_t> drawn_ns = NowNs();
     for (Runner* runner : runners_) {
-      runner->SetStepListener([this](ProblemStep step) {
+      runner->SetStepListener([this, &drawn_ns](ProblemStep step) {
+        if (step == ProblemStep::kInputs) drawn_ns = NowNs();
         Tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
       });
     }
     Status status = pool_.SetProblem(expression_, options_.seed, options_.numerics);
+    budget_.SetProblemTime(NowNs() - drawn_ns);
     for (Runner* runner : runners_) runner->SetStepListener(nullptr);
     if (absl::IsDeadlineExceeded(status)) return BudgetTooShort(std::string(status.message()));
     if (absl::IsCancelled(status) && !cancelled_ && IsLate()) {
@@ -311,7 +313,6 @@ class TuningRun {
     const std::string identity = IdentityOf(candidate.kernel);
     if (const Measurement* known = history_.MeasurementOf(identity); known != nullptr) {
       candidate.measurement = *known;
-      candidate.is_repeated = true;
       return RecordTrial(candidate);
     }
     if (const Measurement* known = options_.known ? options_.known(identity) : nullptr) {
@@ -319,7 +320,6 @@ class TuningRun {
       return RecordKnown(candidate);
     }
     const std::optional<int64_t> number = in_work_.Number(identity);
-    candidate.is_repeated = number.has_value();
     if (number.has_value()) {
       in_work_.Join(*number, std::move(candidate));
       return absl::OkStatus();

@@ -1,7 +1,10 @@
 // Jobs that measure whole kernels of pipelines behind those of the steps.
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/plan/search_plan.h"
@@ -77,6 +80,7 @@ class PipelineWholeTest : public ::testing::Test {
   FakeTurns turns_;
   FakeDevices devices_;
   FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
+  FakeDevice& cuda_ = devices_.Add("devices/cuda0", FakeGpu());
   LookupTable table_{KeyEnvironment::Of(cpu_.description)};
   DeviceCatalogue catalogue_{devices_.Take(), {}, {}, *store_};
   std::unique_ptr<JobQueue> queue_;
@@ -141,6 +145,32 @@ TEST_F(PipelineWholeTest, AShortBudgetIsForTheCostliestSteps) {
   tune_.Release();
   ASSERT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
   EXPECT_TRUE(Record().ok());
+}
+
+// What compiles there does not take the device's time: the search for whole kernels sees many.
+TEST_F(PipelineWholeTest, OnOtherDevicesAShortBudgetIsForWholeKernels) {
+  JobRequest request;
+  request.devices = {"devices/cuda0"};
+  request.options.set_budget_ns(20'000'000'000);
+  const auto created = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_THAT(created->step_jobs(), IsEmpty());
+  EXPECT_EQ(created->partitions_size(), 2);
+  EXPECT_THAT(created->note(), HasSubstr("whole kernels, and then the best one's steps, out of 3 "
+                                         "distinct steps, as the budget is short, of 2 "
+                                         "partitions: "));
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(turns_.duration_ns, 20'000'000'000);
+  // The same again has a result.
+  const auto again = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->whole_job().job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(turns_.runs, 1);
+  // With more time steps are searched before.
+  request.options.set_budget_ns(30'000'000'000);
+  const auto longer = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_THAT(longer->step_jobs(), SizeIs(3));
 }
 
 TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
@@ -284,6 +314,24 @@ TEST_F(PipelineWholeTest, AScheduleThatSaysEverythingIsMeasuredAtOnce) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->schedule(), found.schedule());
   EXPECT_EQ(again->pipeline().kernels_size(), 1);
+}
+
+TEST_F(PipelineWholeTest, WhatWasOnlySearchedCountsAsTrials) {
+  PipelineTurns turns;
+  auto candidates = PipelineCandidates(layer_, cpu_.description,
+                                       [](const Expression&) { return std::nullopt; }, {});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  for (PipelineCandidate& candidate : *candidates) {
+    turns.measured.push_back({std::move(candidate), {}});
+    turns.measured.back().measurement.times_ns = {1'000};
+  }
+  turns.searched = 40;
+  turns.failed_searched = 3;
+  const v1::TuningRecord record = MakePipelineRecord(
+      layer_, MakeKernelKey(layer_, KeyEnvironment::Of(FakeCpu())), cpu_.description, turns);
+  EXPECT_EQ(record.trials(), std::ssize(turns.measured) + 40);
+  EXPECT_EQ(record.failed_trials(), 3);
+  EXPECT_EQ(record.pipeline().kernels_size(), std::ssize(turns.measured));
 }
 
 TEST_F(PipelineWholeTest, StepsWithoutARecordAreComputedAsRulesSay) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"
@@ -59,6 +60,32 @@ TEST_F(ProblemTest, WhatTookTooLongIsNotTriedAgain) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_THAT(run_limits_, ElementsAre(2 * kSecondOfRun));
   EXPECT_EQ((*second)->references()[0].check, ResultCheck::kSamples);
+}
+
+// Of few different values the largest one of every row is the same.
+TEST_F(ProblemTest, WhichInputsTellRightFromWrongIsFoundOutOnce) {
+  constexpr char kLargest[] =
+      "largest := out_view<fp32,fp32>( m: (i,k) -> (i), n: (i,k) -> (i) ) o md_hom<16,2000>( f, "
+      "(++, combine) ) o inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> (m, n) { m = x; n = 1 "
+      "}, "
+      "combine(a, n, b, o) -> (m, s) { m = max(a, b); s = n + o }";
+  const Expression largest = *ParseExpression(kLargest);
+  auto first = Problem::Create(largest, TooSlow(0));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto tried = std::ranges::count(steps_, ProblemStep::kInputs);
+  EXPECT_GT(tried, 1);
+  steps_.clear();
+  ProblemOptions other = TooSlow(0);
+  other.seed = 2;
+  auto second = Problem::Create(largest, other, *std::move(first));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_THAT(steps_, ElementsAre(ProblemStep::kInputs, ProblemStep::kReference));
+  // Under another policy others may do.
+  steps_.clear();
+  other.numerics.policy = NumericsPolicy::kExactOrder;
+  const auto third = Problem::Create(largest, other, *std::move(second));
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(std::ranges::count(steps_, ProblemStep::kInputs), tried);
 }
 
 TEST_F(ProblemTest, ASumThatIsTooLongForTheInterpreterIsNotCompared) {

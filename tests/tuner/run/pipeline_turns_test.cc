@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "codegen/choose/default_parameters.h"
-#include "codegen/joint_parameters.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/pipeline/row_pipelines.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/process/clock.h"
@@ -189,103 +189,136 @@ PipelineCandidate WithThreads(const Pipeline& pipeline, const DeviceDescription&
   return {from.partition, parameters, from.steps, std::move(configured.kernel)};
 }
 
-TEST_F(PipelineTurnsTest, ClimbsAsLongAsThereIsSomethingFaster) {
-  std::vector<int> asked;  // threads of the best ones
-  const auto time_of = [](int threads) { return 10'000 / threads; };
-  std::map<std::string, int64_t> times;
-  const auto more = [&](const PipelineCandidate& best) {
-    const int threads = best.parameters.steps.front().threads;
-    asked.push_back(threads);
-    std::vector<PipelineCandidate> next;
-    for (const int other : {threads - 1, threads + 1}) {
-      if (other < 1 || other > 5) continue;
-      next.push_back(WithThreads(layer_, runner_.device_, best, other));
-      times[IdentityOf(next.back().kernel)] = time_of(other);
+// Numbers of threads next to the fastest ones that were told.
+class OtherThreads final : public MorePipelines {
+ public:
+  OtherThreads(const Pipeline& pipeline, DeviceDescription device, int most)
+      : pipeline_(pipeline), device_(std::move(device)), most_(most) {}
+
+  std::optional<PipelineCandidate> Next() override {
+    ++asked_;
+    for (const int other : {ThreadsOf(*best_) + 1, ThreadsOf(*best_) - 1}) {
+      if (other < 1 || other > most_ || !given_.insert(other).second) continue;
+      return WithThreads(pipeline_, device_, *best_, other);
     }
-    return next;
-  };
-  std::vector<PipelineCandidate> candidates = Candidates();
-  for (PipelineCandidate& candidate : candidates) {
-    candidate = WithThreads(layer_, runner_.device_, candidate, 2);
-    times[IdentityOf(candidate.kernel)] = candidate.is_unfused() ? 9'000 : time_of(2);
+    return std::nullopt;
   }
-  runner_.answer_ = [&](const Kernel& kernel) {
-    return RecordedRunner::Ok(times.at(IdentityOf(kernel)));
-  };
-  runner_.problems_ = 1;
-  const TuningOptions options = {.abort = AbortCondition::Duration(60'000'000'000),
-                                 .patience_ns = 0};
-  const Result<PipelineTurns> turns =
-      MeasureInTurns(runner_, layer_, std::move(candidates), options, cancelled_, more);
+  void Tell(const PipelineCandidate& candidate, const Measurement& measurement) override {
+    const int64_t time_ns = SearchTime(measurement);
+    told_.push_back(time_ns);
+    if (time_ns == 0 || (best_ns_ > 0 && time_ns >= best_ns_)) return;
+    best_ = candidate;
+    best_ns_ = time_ns;
+    given_.insert(ThreadsOf(candidate));
+  }
+  static int ThreadsOf(const PipelineCandidate& candidate) {
+    return candidate.parameters.steps.front().threads;
+  }
+
+  int asked_ = 0;
+  std::vector<int64_t> told_;
+
+ private:
+  const Pipeline& pipeline_;
+  const DeviceDescription device_;
+  const int most_;
+  std::optional<PipelineCandidate> best_;
+  int64_t best_ns_ = 0;
+  std::set<int> given_;
+};
+
+class PipelineSearchTest : public PipelineTurnsTest {
+ protected:
+  // From candidates with two threads each: the unfused one takes 9 us, others 10 us by their
+  // threads; `time_of` of a kernel with more than two.
+  Result<PipelineTurns> SearchFromTwoThreads(
+      OtherThreads& more, const std::function<Measurement(int threads)>& answer_of) {
+    std::vector<PipelineCandidate> candidates = Candidates();
+    std::map<std::string, Measurement> known;
+    for (PipelineCandidate& candidate : candidates) {
+      for (const int threads : {1, 3, 4, 5, 6}) {
+        known[IdentityOf(WithThreads(layer_, runner_.device_, candidate, threads).kernel)] =
+            answer_of(threads);
+      }
+      candidate = WithThreads(layer_, runner_.device_, candidate, 2);
+      known[IdentityOf(candidate.kernel)] =
+          RecordedRunner::Ok(candidate.is_unfused() ? 9'000 : 5'000);
+    }
+    given_ = std::ssize(candidates);
+    runner_.answer_ = [known](const Kernel& kernel) { return known.at(IdentityOf(kernel)); };
+    runner_.problems_ = 1;
+    return MeasureInTurns(runner_, layer_, std::move(candidates),
+                          {.abort = AbortCondition::Duration(60'000'000'000), .patience_ns = 0},
+                          cancelled_, &more);
+  }
+
+  static constexpr int kMostThreads = 6;
+  int64_t given_ = 0;
+};
+
+TEST_F(PipelineSearchTest, GoesFromTheFastestOnAsLongAsThereIsSomethingToTry) {
+  OtherThreads more(layer_, runner_.device_, kMostThreads);
+  const auto turns = SearchFromTwoThreads(
+      more, [](int threads) { return RecordedRunner::Ok(threads < 6 ? 10'000 / threads : 8'000); });
   ASSERT_TRUE(turns.ok()) << turns.status();
-  EXPECT_EQ(turns->best().candidate.parameters.steps.front().threads, 5);
+  EXPECT_EQ(OtherThreads::ThreadsOf(turns->best().candidate), 5);
   EXPECT_EQ(turns->best().measurement.time_ns(), 2'001);
   EXPECT_EQ(turns->unfused_ns, 9'001);
   EXPECT_EQ(turns->default_ns, 5'001);
-  EXPECT_THAT(asked, ElementsAre(2, 3, 4, 5));
+  // The given ones, and then all other numbers of threads.
+  EXPECT_EQ(std::ssize(more.told_), given_ + 5);
+  // Of what was searched only who may be the fastest is measured in turns.
+  EXPECT_EQ(std::ssize(turns->measured), given_ + 1);
+  EXPECT_EQ(turns->searched, 4);
+  EXPECT_EQ(turns->failed_searched, 0);
 }
 
-TEST_F(PipelineTurnsTest, WithoutADurationOrTimeNothingIsClimbed) {
-  int asked = 0;
-  const auto more = [&](const PipelineCandidate&) {
-    ++asked;
-    return std::vector<PipelineCandidate>();
-  };
+TEST_F(PipelineSearchTest, WhatFailsIsCountedAndNoMore) {
+  OtherThreads more(layer_, runner_.device_, 3);
+  const auto turns = SearchFromTwoThreads(
+      more, [](int) { return RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1"); });
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_EQ(OtherThreads::ThreadsOf(turns->best().candidate), 2);
+  EXPECT_EQ(std::ssize(turns->measured), given_);
+  EXPECT_EQ(turns->searched, 2);
+  EXPECT_EQ(turns->failed_searched, 2);
+}
+
+TEST_F(PipelineSearchTest, AtTheDeadlineWhatIsInWorkIsLeftOut) {
+  OtherThreads more(layer_, runner_.device_, kMostThreads);
+  const auto turns = SearchFromTwoThreads(more, [](int threads) {
+    return threads == 4 ? RecordedRunner::Fail(TrialOutcome::kTimeout, "cancelled")
+                        : RecordedRunner::Ok(10'000 / threads);
+  });
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_EQ(OtherThreads::ThreadsOf(turns->best().candidate), 3);
+  EXPECT_EQ(std::ssize(more.told_), given_ + 2);
+}
+
+TEST_F(PipelineTurnsTest, WithoutADurationOrTimeNothingIsSearched) {
   for (const AbortCondition& abort :
        {AbortCondition::Evaluations(100), AbortCondition::Duration(1)}) {
+    OtherThreads more(layer_, runner_.device_, 4);
     RecordedRunner runner;
     runner.problems_ = 1;
     const auto turns = MeasureInTurns(runner, layer_, Candidates(),
-                                      {.abort = abort, .patience_ns = 0}, cancelled_, more);
+                                      {.abort = abort, .patience_ns = 0}, cancelled_, &more);
     ASSERT_TRUE(turns.ok()) << turns.status();
+    EXPECT_EQ(more.asked_, 0);
   }
-  EXPECT_EQ(asked, 0);
 }
 
-TEST_F(PipelineTurnsTest, NothingIsClimbedFromKernelsThatFail) {
-  int asked = 0;
-  const auto more = [&](const PipelineCandidate&) {
-    ++asked;
-    return std::vector<PipelineCandidate>();
-  };
+TEST_F(PipelineTurnsTest, NothingIsSearchedFromKernelsThatFail) {
+  OtherThreads more(layer_, runner_.device_, 4);
   runner_.answer_ = [](const Kernel&) {
     return RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1");
   };
   runner_.problems_ = 1;
   const auto turns = MeasureInTurns(
       runner_, layer_, Candidates(),
-      {.abort = AbortCondition::Duration(kDuration), .patience_ns = 0}, cancelled_, more);
+      {.abort = AbortCondition::Duration(kDuration), .patience_ns = 0}, cancelled_, &more);
   EXPECT_EQ(turns.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(asked, 0);
-}
-
-TEST_F(PipelineTurnsTest, MovesAreGivenOnceAndNoMoreThanAsked) {
-  const Pipeline rows = *ParsePipeline(kSoftMax, {{"M", "64"}, {"N", "32"}});
-  const Result<std::vector<PipelineCandidate>> candidates = PipelineCandidates(
-      rows, runner_.device_, [](const Expression&) { return std::nullopt; },
-      {.more = {[](const Pipeline&, const Partition& partition, const DeviceDescription& device,
-                   NumericsPolicy numerics, const PipelineParameters&) {
-         return JointCandidates(partition, TuningModel(device.kind), device, numerics);
-       }}});
-  ASSERT_TRUE(candidates.ok()) << candidates.status();
-  const auto grouped = std::ranges::find_if(*candidates, [](const PipelineCandidate& candidate) {
-    return !candidate.parameters.groups.empty();
-  });
-  ASSERT_NE(grouped, candidates->end());
-  PipelineMoves moves(rows, runner_.device_, *candidates, {});
-  const std::vector<PipelineCandidate> first = moves.From(*grouped);
-  // Other parts, and other tiles of steps on the same ones.
-  int other_parts = 0;
-  for (const PipelineCandidate& candidate : first) {
-    if (candidate.parameters.groups != grouped->parameters.groups) ++other_parts;
-    EXPECT_NE(candidate.parameters, grouped->parameters);
-    EXPECT_EQ(candidate.steps.size(), candidate.parameters.steps.size());
-  }
-  EXPECT_GT(other_parts, 0);
-  EXPECT_LT(other_parts, std::ssize(first));
-  EXPECT_THAT(moves.From(*grouped), IsEmpty());
-  PipelineMoves limited(rows, runner_.device_, *candidates, {.most = candidates->size() + 1});
-  EXPECT_THAT(limited.From(*grouped), SizeIs(1));
+  EXPECT_EQ(more.asked_, 0);
 }
 
 TEST_F(PipelineTurnsTest, WithoutTimeForAnyKernelTheBudgetIsTooShort) {

@@ -198,13 +198,13 @@ std::string WarpError(const Expression& e, const std::string& warps, const std::
 }
 
 TEST(ValidateUnitTest, WarpsByName) {
-  const Result<Expression> parsed = ParseExpression(
-      "e<T = fp64 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
-      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
-      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
-      "where f(A, B) -> (C: T) { C = A * B }\n");
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  const Expression& doubles = *parsed;
+  const auto product = [](const char* a) {
+    return *ParseExpression(absl::StrCat(
+        "e<T = fp64 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<T,T>( A: (i,j,k) -> ",
+        a, ", B: (i,j,k) -> (k,j) )\nwhere f(A, B) -> (C: T) { C = A * B }\n"));
+  };
+  const Expression doubles = product("(i,k)");
   const auto error = [&](const std::string& warps, int capability = 90) {
     return WarpError(doubles, warps, "", capability);
   };
@@ -223,13 +223,7 @@ TEST(ValidateUnitTest, WarpsByName) {
   EXPECT_EQ(error("64:120:2:4:4:1:16:4"),
             "warps: columns: 120 is no multiple of 8 for each of 4 warps");
   EXPECT_EQ(error("64:24:2:1:4:1:16:4"), "") << "B is contiguous along n";
-  const Result<Expression> across = ParseExpression(
-      "e<T = fp64 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
-      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
-      "inp_view<T,T>( A: (i,j,k) -> (k,i), B: (i,j,k) -> (k,j) )\n"
-      "where f(A, B) -> (C: T) { C = A * B }\n");
-  ASSERT_TRUE(across.ok()) << across.status();
-  EXPECT_EQ(WarpError(*across, "24:16:1:1:4:1:8:4", "", 90),
+  EXPECT_EQ(WarpError(product("(k,i)"), "24:16:1:1:4:1:8:4", "", 90),
             "warps: rows: 24 is no multiple of 16, and A is contiguous along m");
   EXPECT_EQ(error("64:128:2:4:1:1:16:4"), "warps: stages: 1 is not in 2..8");
   EXPECT_EQ(error("64:128:2:4:4:0:16:4"), "warps: parts: 0 is not in 1..256");

@@ -302,11 +302,14 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   variant.scan = {};
   variant.keyed = {};
   std::vector<std::pair<double, TuningParameters>> ranked;
-  // Whether it fits at all.
+  // Whether it fits at all. What is copied behind a tile's columns is left to the search.
   const auto add = [&] {
     const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty() &&
                       TensorObstacle(expression, variant.unit, *plan).empty();
     if (!fits) return false;
+    const bool is_whole =
+        plan->b.is_tensor || plan->is_shared || plan->b.rows == variant.unit.columns;
+    if (!is_whole) return false;
     const double cycles = UnitCycles(*plan, variant, device);
     variant.early_launches = EarlyOf(expression, variant.unit);
     ranked.emplace_back(std::floor(std::log(cycles) / std::log(kAlike)), variant);

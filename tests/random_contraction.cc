@@ -181,7 +181,16 @@ class ContractionFunction {
 
 Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& options) {
   using Defect = ContractionDefect;
-  const RoledDimensions roles = RandomRoles(rng, options);
+  RoledDimensions roles = RandomRoles(rng, options);
+  // Of one buffer, as Gram matrices.
+  const std::vector<int> ms = roles.With({DimensionRole::kM}), ns = roles.With({DimensionRole::kN});
+  const bool is_square =
+      options.defect == Defect::kNone && ms.size() == ns.size() && Below(rng, 6) == 0;
+  for (size_t n = 0; n < ns.size() && is_square; ++n) {
+    int64_t& m_size = roles.dimensions[ms[n]].size;
+    int64_t& n_size = roles.dimensions[ns[n]].size;
+    m_size = n_size = std::min(m_size, n_size);
+  }
   const OperandTypes types = RandomOperandTypes(rng, options.defect);
   const bool is_narrow = Info(types.product).computed != types.product;
   ContractionFunction f(rng, options, types.product);
@@ -200,13 +209,23 @@ Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& opti
       "x", types.a, roles.With({DimensionRole::kM, DimensionRole::kK, DimensionRole::kBatch})));
   const std::vector<int> ks = roles.With({DimensionRole::kK});
   // B of two buffers, each with a part of the reduced dimensions.
-  const bool splits = options.defect == Defect::kNone && ks.size() >= 2 && Below(rng, 3) == 0;
+  const bool splits =
+      !is_square && options.defect == Defect::kNone && ks.size() >= 2 && Below(rng, 3) == 0;
   int b;
   if (splits) {
     std::vector<int> first = roles.With({DimensionRole::kN, DimensionRole::kBatch}), second = first;
     for (size_t n = 0; n < ks.size(); ++n) (n == 0 ? first : second).push_back(ks[n]);
     const int left = f.Operand(load("y", types.b, first));
     b = f.Product(left, f.Operand(load("z", types.b, second)));
+  } else if (is_square) {
+    IndexFunction access = inputs[0].accesses[0];
+    for (AffineIndex& index : access.indices) {
+      for (size_t n = 0; n < ns.size(); ++n) {
+        std::swap(index.coefficients[ms[n]], index.coefficients[ns[n]]);
+      }
+    }
+    inputs[0].accesses.push_back(std::move(access));
+    b = f.Operand(f.Load(types.a, "y"));
   } else {
     b = f.Operand(load("y", types.b, of_b));
   }

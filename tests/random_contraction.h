@@ -30,9 +30,10 @@ struct RandomContractionOptions {
 
 // Sums of products along one or more reduced dimensions, with several kept ones of A, of B and of
 // both, in any order, transposed, strided, reversed, as convolutions (an index of a kept and a
-// reduced dimension), with two buffers for B (MTTKRP); of fp64, fp32, halves that are widened or
-// not, eight-bit floating-point numbers and integers that are. All values are exact with the inputs
-// of RandomInputs, whatever the order. FindContractionForm accepts it, or, with a defect, does not.
+// reduced dimension), with two buffers for B (MTTKRP), with one for both (Gram matrices); of fp64,
+// fp32, halves that are widened or not, eight-bit floating-point numbers and integers that are. All
+// values are exact with the inputs of RandomInputs, whatever the order. FindContractionForm accepts
+// it, or, with a defect, does not.
 Expression RandomContraction(Rng& rng, const RandomContractionOptions& options = {});
 
 struct RandomProductOptions {

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/unit_plan.h"
+#include "core/decomposition/unit_use.h"
 
 namespace mdh {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 constexpr std::array<int, 6> kRowSteps = {64, 128, 192, 256, 384, 512};
 constexpr std::array<int, 15> kColumnSteps = {16,  32,  48,  64,  80,  96,  112, 128,
                                               144, 160, 176, 192, 208, 224, 256};
-constexpr std::array<int, 12> kPartSteps = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
+constexpr std::array<int, 17> kPartSteps = {1,  2,  3,  4,  5,  6,  8,   10, 12,
+                                            16, 24, 32, 48, 64, 96, 128, 192};
 constexpr std::array<int, 10> kTurnSteps = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 // The numbers of the ladder next to `value`, those below it first.

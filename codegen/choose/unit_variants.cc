@@ -10,6 +10,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/unit_tensor.h"
+#include "core/decomposition/unit_use.h"
 
 namespace mdh {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
-constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 8;
+constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 5;
 constexpr double kArrivingBytes = 64;   // of stages, also from copies of other blocks
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
@@ -33,7 +34,7 @@ constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
 constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 // Of an element that is computed, while which the unit waits.
-constexpr double kComputedInstructions = 15;
+constexpr double kComputedInstructions = 20;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
@@ -120,6 +121,7 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
     const auto there = static_cast<double>(std::min(operand.rows, is_a ? plan.m : plan.n));
     // Lines of neighbouring rows are asked for at once by the engine.
     const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
+    if (!is_a && plan.is_shared) continue;
     points += pays || operand.row_lines > 1 ? there * lines / unit.sharers_of(is_a) : there * lines;
     arriving += there;
   }
@@ -134,10 +136,10 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
     return own * depth / operand.width *
            (operand.width == 1 ? kSingleInstructions : kCopyInstructions);
   };
-  const double instructions =
-      (copying(rows, plan.a) + copying(columns, plan.b)) / kThreadInstructions;
+  const double of_b = plan.is_shared ? 0 : static_cast<double>(plan.b.rows);
+  const double instructions = (copying(rows, plan.a) + copying(of_b, plan.b)) / kThreadInstructions;
   const double computed = depth *
-                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? columns : 0)) *
+                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? of_b : 0)) *
                           kComputedInstructions / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
@@ -165,7 +167,8 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
   const double columns = std::min(tiles_n, std::ceil(blocks / rows));
   const double rounds = tiles_m * tiles_n / (rows * columns);
   const double read = rounds * (rows * p.unit.rows + columns * p.unit.columns);
-  return std::max(m + n, std::min(read, m * tiles_n + n * tiles_m)) * depth;
+  const double once = plan.is_square ? m : m + n;
+  return std::max(once, plan.is_shared ? m : std::min(read, m * tiles_n + n * tiles_m)) * depth;
 }
 
 struct OperandsOfUnit {
@@ -182,6 +185,10 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
   };
   const int made = set([&](const UnitOperandPlan& x) {
     return plan.is_converted() || x.is_made || (x.is_across && plan.element_bytes() == 1);
+  });
+  // Single elements that no asynchronous copy moves.
+  const int single = set([&](const UnitOperandPlan& x) {
+    return x.width * plan.element_bytes() < kFewestCopiedBytes;
   });
   const int unaligned =
       set([](const UnitOperandPlan& x) { return x.width < kWideCopy || x.row_lines > 1; });
@@ -204,14 +211,34 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
   }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
-  for (const int computed : {made, made & 1, made & 2}) {
+  for (const int computed :
+       {made, made & 1, made & 2, single, single & 1, single & 2, made | single}) {
     add(made & ~computed, computed);
     add((made | unaligned) & ~computed, computed);
   }
   return ways;
 }
 
+// Parts of k: few, and as many as give all multiprocessors a block or more.
+std::vector<int> PartsFor(const UnitPlan& plan, const UnitShape& shape,
+                          const DeviceDescription& device) {
+  std::vector<int> parts(kParts.begin(), kParts.end());
+  const int64_t tiles =
+      plan.batches * CeilDivide(plan.m, shape.rows) * CeilDivide(plan.n, shape.columns);
+  for (const int64_t blocks : {1, 2, 3}) {
+    const int64_t most = blocks * device.blocks.multiprocessors / tiles;
+    const int whole = WholeParts(plan, std::clamp<int64_t>(most, 1, kMostUnitParts));
+    if (std::ranges::find(parts, whole) == parts.end()) parts.push_back(whole);
+  }
+  return parts;
+}
+
 }  // namespace
+
+int WholeParts(const UnitPlan& plan, int64_t parts) {
+  const int64_t stages = CeilDivide(plan.k, plan.depth());
+  return static_cast<int>(CeilDivide(stages, CeilDivide(stages, parts)));
+}
 
 double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device) {
@@ -275,18 +302,21 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   variant.scan = {};
   variant.keyed = {};
   std::vector<std::pair<double, TuningParameters>> ranked;
-  // Whether it fits at all.
+  // Whether it fits at all. What is copied behind a tile's columns is left to the search.
   const auto add = [&] {
     const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty() &&
                       TensorObstacle(expression, variant.unit, *plan).empty();
     if (!fits) return false;
+    const bool is_whole =
+        plan->b.is_tensor || plan->is_shared || plan->b.rows == variant.unit.columns;
+    if (!is_whole) return false;
     const double cycles = UnitCycles(*plan, variant, device);
     variant.early_launches = EarlyOf(expression, variant.unit);
     ranked.emplace_back(std::floor(std::log(cycles) / std::log(kAlike)), variant);
     return true;
   };
   for (const UnitShape& shape : kShapes) {
-    for (const int parts : kParts) {
+    for (const int parts : PartsFor(*plan, shape, device)) {
       for (const int stages : kStages) {
         variant.unit = {shape.rows, shape.columns, shape.groups, stages, parts};
         // Places that no stage has are none.

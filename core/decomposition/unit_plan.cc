@@ -1,6 +1,7 @@
 #include "core/decomposition/unit_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,7 +19,6 @@ bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
 }
 
-constexpr int kFewestCopiedBytes = 4;  // that asynchronous copies move
 bool IsUnitOperand(ScalarType type, Products products) {
   if (IsFp8(type)) return products == Products::kFp8;
   if (type == ScalarType::kFloat32)
@@ -68,6 +68,15 @@ bool IsInMemory(const Expression& e, const ContractionOperand& operand, ScalarTy
           buffer.boundary.values[0].as_double() == 0);
 }
 
+// Whether single elements that follow each other in memory do so across k. Units take bytes along
+// k.
+bool LiesAcross(const Expression& e, Expression::AccessRef access, int own, int k) {
+  const Buffer& buffer = e.inputs()[access.buffer];
+  if (buffer.type.is_record() || buffer.type.size_bytes() == 1) return false;
+  const AffineIndex offset = buffer.Linearized(access.access);
+  return std::abs(offset.coefficients[own]) == 1 && std::abs(offset.coefficients[k]) != 1;
+}
+
 // By the parameter with the most neighbours along k or across it.
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a,
                                     ScalarType held) {
@@ -84,7 +93,8 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
     plan.loaded_bytes += SizeBytes(e.inputs()[access.buffer].type.fields()[access.field].type);
     if (plan.parameter >= 0 && width <= plan.width) continue;
     plan.parameter = p;
-    plan.is_across = across > along_k;
+    plan.is_across =
+        across > along_k || (width == 1 && LiesAcross(e, access, own.back(), form.k.back()));
     plan.width = width;
   }
   if (plan.parameter < 0) {
@@ -100,6 +110,13 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   // Fewer bytes are copied one by one.
   if (plan.width * bytes < kFewestCopiedBytes) plan.width = 1;
   return plan;
+}
+
+bool IsSquare(const Expression& e, const UnitPlan& plan) {
+  const ContractionForm& form = plan.form;
+  return form.a.loaded >= 0 && form.b.loaded >= 0 && !plan.has_parts() &&
+         plan.a.held == plan.b.held && plan.a.is_across == plan.b.is_across &&
+         IsSquareOfOne(e, form, form.a.loaded, form.b.loaded);
 }
 
 // Neighbours along dimension d of the output that are stored at once.
@@ -228,13 +245,10 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
                         Name(plan.a.is_across ? plan.element_a() : plan.element_b()),
                         " is not contiguous along k, and not packed so");
   }
-  // Groups have whole ones of A, and the copy engine brings whole ones of B.
-  const bool is_a = plan.a.is_across && u.rows % plan.depth() != 0;
-  const bool is_b = plan.b.is_across && !plan.b.is_tensor && u.columns % plan.depth() != 0;
-  if (!is_a && !is_b) return "";
-  return absl::StrCat(is_a ? "rows: " : "columns: ", is_a ? u.rows : u.columns,
-                      " is no multiple of ", plan.depth(), ", and ",
-                      is_a ? "A is contiguous along m" : "B is contiguous along n");
+  // Groups have whole ones of A; of B what is behind the tile's columns is there, too.
+  if (!plan.a.is_across || u.rows % plan.depth() == 0) return "";
+  return absl::StrCat("rows: ", u.rows, " is no multiple of ", plan.depth(),
+                      ", and A is contiguous along m");
 }
 
 // Of a cluster: each of its blocks stores whole pieces.
@@ -299,7 +313,6 @@ int64_t PackedRow(int64_t points, const UnitPlan& plan) {
   return row;
 }
 
-constexpr int64_t kBarrierBytes = 8;  // of one that threads wait at for copies to a place
 // Results that have room beside all places are some columns of a tile after the others.
 int StagedColumns(const UnitParameters& unit) {
   constexpr int kMostStagedBytes = 32 << 10;
@@ -347,32 +360,6 @@ int UnitLoadWidth(const Expression& e, int parameter, int d) {
   return width;
 }
 
-int64_t UnitStageBytes(const UnitParameters& unit) {
-  return int64_t{unit.rows + unit.columns} * kUnitRowBytes;
-}
-
-int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
-  const int64_t operand = plan.places * plan.larger_rows() * kUnitRowBytes;
-  const int64_t results =
-      plan.is_staged ? RoundUp(plan.staged_columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
-  const int64_t sums =
-      plan.sharers > 1 ? int64_t{unit.rows} * unit.columns * SizeBytes(plan.sum) : 0;
-  return std::max({operand, UnitRoomBegin(unit, plan) + results, sums});
-}
-
-int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan) {
-  if (unit.turns == 1 || !plan.is_staged) return 0;
-  const int64_t places = unit.has_producer() ? plan.places : plan.ahead;
-  return places * plan.larger_rows() * kUnitRowBytes;
-}
-
-int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
-  return plan.places * std::min(plan.a.rows, plan.b.rows) * kUnitRowBytes +
-         UnitRoomBytes(unit, plan) +
-         RoundUp(plan.places * kBarrierBytes, kUnitPieceBytes) *
-             (plan.has_tensors() ? unit.has_producer() ? 2 : 1 : 0);
-}
-
 int64_t UnitGroupRegisters(const UnitParameters& unit) {
   constexpr int64_t kOfFourWarps = 512, kMost = 240, kGranularity = 8;
   const int64_t left = (kOfFourWarps - kProducerRegisters) / unit.groups;
@@ -387,7 +374,7 @@ int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
     const int64_t at_once = RoundUp(points * plan.depth(), u.threads() * plan.piece());
     return at_once / u.threads() * operand.loaded_bytes / kRegisterBytes;
   };
-  registers += loaded(plan.a, u.rows) + loaded(plan.b, u.columns);
+  registers += loaded(plan.a, plan.a.rows) + (plan.is_shared ? 0 : loaded(plan.b, plan.b.rows));
   if (!u.has_warps()) return registers;
   const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
   constexpr int64_t kSteps = 2, kLanes = 32;
@@ -420,6 +407,7 @@ Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics)
       .b_in_memory = b,
       .a = a,
       .b = b};
+  plan.is_square = IsSquare(expression, plan);
   plan.batches = PointsAlong(expression, plan.form.batch);
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);
@@ -483,6 +471,14 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.b.rows = plan.b.is_across ? RoundUp(unit.columns, plan.depth()) : unit.columns;
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
+  const auto is_alike = [](UnitOperands which) {
+    return which == UnitOperands::kNone || which == UnitOperands::kBoth;
+  };
+  plan.is_packed_once = plan.is_square && unit.packed == UnitOperands::kBoth;
+  plan.is_shared = plan.is_square && is_alike(unit.packed) && is_alike(unit.computed) &&
+                   is_alike(unit.tensors) && plan.tiles_m == 1 && plan.tiles_n == 1 &&
+                   unit.columns <= unit.rows;
+  if (plan.is_shared) plan.b.rows = plan.a.rows;
   plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
   CutStages(unit, &plan);

@@ -27,6 +27,7 @@ namespace mdh {
 
 inline constexpr int64_t kUnitRowBytes = 128;   // of a stage, along k or across it
 inline constexpr int64_t kUnitPieceBytes = 16;  // that lie together in shared memory
+inline constexpr int kFewestCopiedBytes = 4;    // that asynchronous copies move
 inline constexpr int64_t kUnitRowPieces = kUnitRowBytes / kUnitPieceBytes;
 // Of groups.
 inline constexpr int64_t kUnitRows = 64;  // of a multiplication, along m
@@ -40,7 +41,7 @@ inline constexpr int64_t kWarpColumns = 8;
 inline constexpr int kMostUnitGroups = 4;
 inline constexpr int kFewestUnitStages = 2;  // one is multiplied, one is copied
 inline constexpr int kMostUnitStages = 8;
-inline constexpr int kMostUnitParts = 64;
+inline constexpr int kMostUnitParts = 256;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
@@ -72,7 +73,10 @@ struct UnitPlan {
   ScalarType sum;       // in which the unit adds up
   Products products = Products::kExact;
   UnitOperandPlan a_in_memory, b_in_memory;
-  UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
+  UnitOperandPlan a, b;    // as they are cut: one of these, or packed
+  bool is_square = false;  // both are the same elements in memory (IsSquareOfOne)
+  // As they are cut: B is what A is, packed; or, of a block that has all results, in shared memory.
+  bool is_packed_once = false, is_shared = false;
   int64_t batches = 1, m = 1, n = 1, k = 1;  // points; k: of all sections
   int64_t section_k = 1;  // of one, of which those behind the points along k there are are zero
   int64_t tiles_m = 1, tiles_n = 1;  // of a batch
@@ -116,6 +120,7 @@ struct UnitPlan {
   int64_t first_promoted() const { return (k - section_k) / depth(); }
   // Elements of a packed operand: of all batches.
   int64_t packed_elements(bool is_a) const {
+    if (!is_a && is_packed_once) return 0;
     const UnitOperandPlan& operand = is_a ? a : b;
     return batches * (operand.is_across ? k : is_a ? m : n) * operand.packed_row;
   }
@@ -130,13 +135,6 @@ struct UnitPlan {
   }
 };
 
-// Bytes of shared memory of a stage, of a block, and of what the larger operand's stages, which
-// have been multiplied, leave room for: sums that a cluster has in common, results of 16 bits,
-// which begin behind so many bytes: those of stages of the next tile.
-int64_t UnitStageBytes(const UnitParameters& unit);
-int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
-int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
-int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan);
 // Registers of a thread of a producer that is a group, and of groups beside one.
 inline constexpr int64_t kProducerRegisters = 40;
 int64_t UnitGroupRegisters(const UnitParameters& unit);

@@ -48,7 +48,35 @@ std::string TileText(const TuningParameters& p) {
   return text;
 }
 
+constexpr int64_t kBarrierBytes = 8;  // of one that threads wait at for copies to a place
+
 }  // namespace
+
+int64_t UnitStageBytes(const UnitParameters& unit) {
+  return int64_t{unit.rows + unit.columns} * kUnitRowBytes;
+}
+
+int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
+  const int64_t operand = plan.places * plan.larger_rows() * kUnitRowBytes;
+  const int64_t results =
+      plan.is_staged ? RoundUp(plan.staged_columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
+  const int64_t sums =
+      plan.sharers > 1 ? int64_t{unit.rows} * unit.columns * SizeBytes(plan.sum) : 0;
+  return std::max({operand, UnitRoomBegin(unit, plan) + results, sums});
+}
+
+int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan) {
+  if (unit.turns == 1 || !plan.is_staged) return 0;
+  const int64_t places = unit.has_producer() ? plan.places : plan.ahead;
+  return places * plan.larger_rows() * kUnitRowBytes;
+}
+
+int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
+  const int64_t smaller = plan.is_shared ? 0 : std::min(plan.a.rows, plan.b.rows);
+  return plan.places * smaller * kUnitRowBytes + UnitRoomBytes(unit, plan) +
+         RoundUp(plan.places * kBarrierBytes, kUnitPieceBytes) *
+             (plan.has_tensors() ? unit.has_producer() ? 2 : 1 : 0);
+}
 
 std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
                                  const DeviceDescription& device, const MachinePeaks& peaks) {

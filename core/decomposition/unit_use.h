@@ -14,6 +14,14 @@
 
 namespace mdh {
 
+// Bytes of shared memory of a stage, of a block, and of what the larger operand's stages, which
+// have been multiplied, leave room for: sums that a cluster has in common, results of 16 bits,
+// which begin behind so many bytes: those of stages of the next tile.
+int64_t UnitStageBytes(const UnitParameters& unit);
+int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
+int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
+int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan);
+
 struct UnitUse {
   MatrixInstruction instruction;
   // Operations per second that all units of the device do at most with it: as measured, or else its

@@ -318,6 +318,23 @@ Result<ContractionForm> FindContractionForm(const Expression& expression) {
   return ContractionFinder(expression).Find();
 }
 
+bool IsSquareOfOne(const Expression& e, const ContractionForm& form, int parameter_a,
+                   int parameter_b) {
+  const Expression::AccessRef a = e.input_access(parameter_a), b = e.input_access(parameter_b);
+  if (a.buffer != b.buffer || a.field != b.field || form.m.size() != form.n.size()) return false;
+  const Buffer& buffer = e.inputs()[a.buffer];
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    // That of B, as it were with dimensions along m.
+    AffineIndex swapped = buffer.accesses[b.access].indices[x];
+    for (size_t d = 0; d < form.m.size(); ++d) {
+      if (e.dimensions()[form.m[d]].size != e.dimensions()[form.n[d]].size) return false;
+      std::swap(swapped.coefficients[form.m[d]], swapped.coefficients[form.n[d]]);
+    }
+    if (!(swapped == buffer.accesses[a.access].indices[x])) return false;
+  }
+  return true;
+}
+
 SplitIndex Split(const Expression& expression, const AffineIndex& index) {
   SplitIndex split{index, index};
   split.reduced.constant = 0;

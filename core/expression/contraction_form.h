@@ -59,6 +59,11 @@ struct ContractionForm {
 // Errors: InvalidArgument, saying what is otherwise.
 Result<ContractionForm> FindContractionForm(const Expression& expression);
 
+// Whether both operands are the same elements of memory, n's being those of A along m (Gram
+// matrices): `parameter_a` and `parameter_b` are what they are.
+bool IsSquareOfOne(const Expression& expression, const ContractionForm& form, int parameter_a,
+                   int parameter_b);
+
 // alpha and beta: a sum along dimensions that are kept, with the constant, and along those that are
 // reduced. For offsets of elements (Buffer::Linearized) and for single indices of buffers.
 struct SplitIndex {

@@ -30,7 +30,14 @@ std::optional<double> UnitSearch::Expected(const TuningParameters& p) const {
 
 DesignKnowledge<TuningParameters> UnitSearch::Knowledge() const {
   return {.expected = [this](const TuningParameters& p) { return Expected(p); },
-          .neighbours = UnitMoves,
+          .neighbours =
+              [this](const TuningParameters& p) {
+                std::vector<TuningParameters> next = UnitMoves(p);
+                for (TuningParameters& other : next) {
+                  other.unit.parts = WholeParts(*plan_, other.unit.parts);
+                }
+                return next;
+              },
           .is_valid =
               [this](const TuningParameters& p) {
                 return Validate(expression_, model_, device_, p).ok();

@@ -11,10 +11,13 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kBlock = 128;            // threads that combine results by themselves
-constexpr int64_t kItems = 32;             // results of a block, where threads share them
-constexpr int64_t kMostShares = 256;       // threads of a block
-constexpr int64_t kEnoughThreads = 65536;  // of the device
+constexpr int64_t kBlock = 128;             // threads that combine results by themselves
+constexpr int64_t kItems = 32;              // results of a block, where threads share them
+constexpr int64_t kMostShares = 256;        // threads of a block
+constexpr int64_t kMostSharesOfMany = 512;  // idem, where each had many slots
+constexpr int64_t kEnoughThreads = 65536;   // of the device
+constexpr int64_t kMostThreads = 262144;    // idem, all at the same time
+constexpr int64_t kSlotsOfShare = 8;        // are loaded at once: more are waited for
 
 class SlotCombiner {
  public:
@@ -154,9 +157,14 @@ class SlotCombiner {
 
 SlotShares ShareSlots(int64_t results, int64_t slots, int64_t most_threads) {
   const int64_t items = RoundDownToPowerOfTwo(std::min({results, kItems, most_threads}));
-  const int64_t wanted =
-      std::min(CeilDivide(kEnoughThreads, results), std::min(kMostShares, most_threads) / items);
-  const int64_t shares = std::min(RoundDownToPowerOfTwo(std::max<int64_t>(wanted, 1)), slots);
+  const auto in_block = [&](int64_t threads) {
+    return RoundDownToPowerOfTwo(std::min(threads, most_threads) / items);
+  };
+  const int64_t enough =
+      std::min(RoundDownToPowerOfTwo(CeilDivide(kEnoughThreads, results)), in_block(kMostShares));
+  const int64_t at_once = std::min(
+      {kMostThreads / results, CeilDivide(slots, kSlotsOfShare), in_block(kMostSharesOfMany)});
+  const int64_t shares = std::min(std::max(enough, at_once), slots);
   if (shares == 1) {
     return {RoundDownToPowerOfTwo(std::min({results, kBlock, most_threads})), 1, slots};
   }

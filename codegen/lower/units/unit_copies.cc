@@ -1,18 +1,14 @@
 #include "codegen/lower/units/unit_copies.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/round.h"
 
 namespace mdh {
-namespace {
 
-constexpr int64_t kFewestAsyncBytes = 4;
-
-}  // namespace
-
-UnitCopies::UnitCopies(UnitContext& context, bool is_a)
+UnitCopies::UnitCopies(UnitContext& context, bool is_a, const UnitCopies* of_a)
     : context_(context),
       in_memory_(is_a ? context.plan().a_in_memory : context.plan().b_in_memory),
       is_a_(is_a),
@@ -28,14 +24,19 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
                   ? *TensorOfUnit(context.expression(), context.plan(), context.unit(), is_a)
                   : UnitTensor()),
       input_(context.kernel_names().inputs[access_.buffer]),
-      source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
+      source_(is_packed_as_a() ? of_a->source_
+              : is_packed()    ? context.names().Unique(input_ + "_packed")
+                               : input_),
       map_(context.names().Unique(input_ + "_map")),
-      array_(context.names().Unique(input_ + "_sm")),
+      array_(is_shared() ? of_a->array_ : context.names().Unique(input_ + "_sm")),
+      own_elements_(context.piece_elements()),
+      rows_at_once_(context.rows_at_once()),
       row_(context.row),
       in_row_(context.piece),
-      place_(context.place) {}
+      places_({context.place}) {}
 
 void UnitCopies::DeclareShared(int64_t bytes, Block* block) const {
+  if (is_shared()) return;
   const int64_t elements = std::max(stage_elements() * context_.plan().places,
                                     CeilDivide(bytes, context_.element_bytes()));
   block->push_back(
@@ -60,13 +61,12 @@ UnitOperand UnitCopies::OperandOf(int64_t step, const std::string& name, int64_t
 Index UnitCopies::Own(const Piece& piece) const {
   const Index row = RowOf(piece);
   if (!plan_.is_across) return first_ + row;
-  return Simplified(first_ + row / context_.depth() * context_.depth() + InRow(piece),
-                    context_.Ranges());
+  return Simplified(first_ + row / context_.depth() * context_.depth() + InRow(piece), Ranges());
 }
 
 Index UnitCopies::AlongK(const Piece& piece, const Index& stage) const {
   const Index in_stage = plan_.is_across ? RowOf(piece) % context_.depth() : InRow(piece);
-  return stage * context_.depth() + Simplified(in_stage, context_.Ranges());
+  return stage * context_.depth() + Simplified(in_stage, Ranges());
 }
 
 // Pieces that are as far from each other for all threads have one pointer.
@@ -86,16 +86,51 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
   piece->offset = 0;
 }
 
+// Copies of less than a piece are of neighbours by neighbouring threads, where rows and stages are
+// as far from each other everywhere: what a warp asks for at once lies together in memory, and in
+// banks of its own in shared memory.
+bool UnitCopies::IsNarrow() const {
+  if (is_computed() || plan_.width == context_.piece_elements() || !AdvancesWithStages()) {
+    return false;
+  }
+  if (!is_packed() && !context_.CoefficientAlong(axis_, offset_.kept).has_value()) return false;
+  return context_.threads() % (context_.depth() / plan_.width) == 0;
+}
+
 // Neighbouring threads read neighbours in memory: of rows along k that is across it those of
 // neighbouring rows.
 void UnitCopies::TakeRowsBy(Block* block) {
-  if (in_memory_.is_across == plan_.is_across) return;
-  for (std::string* name : {&row_, &in_row_, &place_}) *name = context_.names().Unique(*name);
-  const Index row = Index::Variable(row_), piece = Index::Variable(in_row_);
-  block->push_back({DeclareIndex{row_, context_.Thread() % context_.rows_at_once()}});
-  block->push_back({DeclareIndex{in_row_, context_.Thread() / context_.rows_at_once()}});
-  block->push_back({DeclareIndex{
-      place_, row * context_.depth() + context_.Swizzled(piece, row) * context_.piece_elements()}});
+  if (IsNarrow()) {
+    own_elements_ = plan_.width;
+    const int64_t of_row = context_.depth() / own_elements_;
+    rows_at_once_ = context_.threads() / of_row;
+    DeclareOwn(context_.Thread() / of_row, context_.Thread() % of_row, block);
+  } else if (is_computed() && in_memory_.is_across != plan_.is_across) {
+    DeclareOwn(context_.Thread() % rows_at_once_, context_.Thread() / rows_at_once_, block);
+  }
+}
+
+void UnitCopies::DeclareOwn(Index first_row, Index in_row, Block* block) {
+  const int64_t alike = context_.element_bytes() == 8 ? 4 : 8;  // rows on it is swizzled alike
+  for (std::string* name : {&row_, &in_row_}) *name = context_.names().Unique(*name);
+  block->push_back({DeclareIndex{row_, std::move(first_row)}});
+  block->push_back({DeclareIndex{in_row_, std::move(in_row)}});
+  const int64_t piece = context_.piece_elements();
+  const Index at = Index::Variable(in_row_) * own_elements_;
+  places_.clear();
+  for (int64_t n = 0; n < alike / std::gcd(alike, rows_at_once_); ++n) {
+    const Index there = Index::Variable(row_) + Index(n * rows_at_once_);
+    const Index in_it =
+        Simplified(context_.Swizzled(at / piece, there) * piece + at % piece, Ranges());
+    places_.push_back(context_.names().Unique(context_.place));
+    block->push_back({DeclareIndex{places_.back(), there * context_.depth() + in_it}});
+  }
+}
+
+Index UnitCopies::PlaceOf(const Piece& piece, const Index& slot) const {
+  const int64_t number = piece.first_row / rows_at_once_ % std::ssize(places_);
+  return slot * stage_elements() + Index::Variable(places_[static_cast<size_t>(number)]) +
+         Index((piece.first_row - number * rows_at_once_) * context_.depth() + piece.at);
 }
 
 void UnitCopies::DeclareMap(Block* block) const {
@@ -142,17 +177,17 @@ void UnitCopies::EmitTensor(const Index& stage, const Index& slot, const std::st
 }
 
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
-  if (is_tensor()) return;
+  if (is_tensor() || is_shared()) return;
+  TakeRowsBy(block);
   if (is_computed()) {
-    TakeRowsBy(block);
-    for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
+    for (int64_t row = 0; row < plan_.rows; row += rows_at_once_) {
       pieces_.push_back({row, 0, "", 0});
       pieces_.back().loaded = values_.Declare(context_.piece_elements(), plan_.is_across, block);
     }
     return;
   }
-  for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
-    for (int64_t at = 0; at < context_.piece_elements(); at += plan_.width) {
+  for (int64_t row = 0; row < plan_.rows; row += rows_at_once_) {
+    for (int64_t at = 0; at < own_elements_; at += plan_.width) {
       Piece piece{row, at, "", 0};
       Index base = BaseOf(Own(piece), block);
       if (AdvancesWithStages()) base = base + AlongK(piece, first) * *step_;
@@ -180,7 +215,8 @@ Index UnitCopies::BaseOf(const Index& own, Block* block) {
 
 std::vector<Condition> UnitCopies::Exists(const Index& own, const Index& along_k) const {
   std::vector<Condition> conditions;
-  if (OwnPoints() % axis_.step != 0) conditions.push_back(Less(own, Index(OwnPoints())));
+  const bool is_whole = OwnPoints() % axis_.step == 0 && plan_.rows == axis_.step;
+  if (!is_whole) conditions.push_back(Less(own, Index(OwnPoints())));
   if (KPoints() % context_.depth() != 0) conditions.push_back(Less(along_k, Index(KPoints())));
   return conditions;
 }
@@ -206,7 +242,7 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
   if (!AdvancesWithStages()) {
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
-  if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
+  if (plan_.width * context_.element_bytes() < kFewestCopiedBytes) {
     return UnitValues::EmitElements({element(), 1}, piece.pointer, from, array_, to,
                                     std::move(conditions), block);
   }
@@ -217,12 +253,12 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
 void UnitCopies::OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
                               Block* block) const {
   for (const Piece& piece : pieces_) {
-    if (piece.first_row + context_.rows_at_once() <= axis_.step) {
+    if (piece.first_row + rows_at_once_ <= plan_.rows) {
       emit(piece, block);
     } else {
       Block last;
       emit(piece, &last);
-      block->push_back(When({Less(RowOf(piece), Index(axis_.step))}, std::move(last)));
+      block->push_back(When({Less(RowOf(piece), Index(plan_.rows))}, std::move(last)));
     }
   }
 }
@@ -250,8 +286,7 @@ void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) cons
         const std::string values = values_.EmitValues(piece.loaded, NeighboursOf(piece, stage),
                                                       context_.block_point(), exists, to);
         if (context_.plan().is_converted()) to->push_back({RoundToTf32{{values, Index(0)}, count}});
-        const Index at = slot * stage_elements() + Index::Variable(place_) +
-                         Index(piece.first_row * context_.depth());
+        const Index at = PlaceOf(piece, slot);
         const LoopValueType type{element(), static_cast<int>(count)};
         to->push_back({StoreElements{array_, at, MakeLoad(values, Index(0), type, 1), 1}});
       },
@@ -259,17 +294,16 @@ void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) cons
 }
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
-  if (is_tensor()) return;
+  if (is_tensor() || is_shared()) return;
   if (is_computed()) return Write(stage, slot, block);
   for (const Piece& piece : pieces_) {
-    const Index to = slot * stage_elements() + context_.Place() +
-                     Index(piece.first_row * context_.depth() + piece.at);
-    if (piece.first_row + context_.rows_at_once() <= axis_.step) {
+    const Index to = PlaceOf(piece, slot);
+    if (piece.first_row + rows_at_once_ <= plan_.rows) {
       EmitPiece(piece, stage, to, block);
     } else {
       Block last;
       EmitPiece(piece, stage, to, &last);
-      block->push_back(When({Less(RowOf(piece), Index(axis_.step))}, std::move(last)));
+      block->push_back(When({Less(RowOf(piece), Index(plan_.rows))}, std::move(last)));
     }
   }
   if (!AdvancesWithStages()) return;

@@ -12,10 +12,13 @@
 
 namespace mdh {
 
-// Refers to `context`.
+// Refers to `context`. `of_a`: of B, the copies of A, which may be those of B, too.
 class UnitCopies {
  public:
-  UnitCopies(UnitContext& context, bool is_a);
+  UnitCopies(UnitContext& context, bool is_a, const UnitCopies* of_a = nullptr);
+
+  // Whether its stages are those of A (UnitPlan::is_shared), which are all that is copied.
+  bool is_shared() const { return !is_a_ && context_.plan().is_shared; }
 
   const std::string& array() const { return array_; }
   bool is_across() const { return plan_.is_across; }
@@ -31,11 +34,12 @@ class UnitCopies {
   // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
   // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
   bool is_packed() const { return plan_.packed_row > 0; }
+  bool is_packed_as_a() const { return !is_a_ && context_.plan().is_packed_once; }
   // Whether threads compute what they write to shared memory (UnitOperandPlan::is_computed).
-  bool is_computed() const { return plan_.is_computed; }
+  bool is_computed() const { return plan_.is_computed && !is_shared(); }
   // Whether the tensor copy engine copies it: declares what that knows of it, and begins the copies
   // of a stage by the calling thread, for all, which wait at the barrier for them.
-  bool is_tensor() const { return plan_.is_tensor; }
+  bool is_tensor() const { return plan_.is_tensor && !is_shared(); }
   ScalarType element() const {
     return is_a_ ? context_.plan().element_a() : context_.plan().element_b();
   }
@@ -69,7 +73,7 @@ class UnitCopies {
   bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
   Index RowOf(const Piece& piece) const { return Index::Variable(row_) + Index(piece.first_row); }
   Index InRow(const Piece& piece) const {
-    return Index::Variable(in_row_) * context_.piece_elements() + Index(piece.at);
+    return Index::Variable(in_row_) * own_elements_ + Index(piece.at);
   }
   Index Own(const Piece& piece) const;
   Index AlongK(const Piece& piece, const Index& stage) const;
@@ -78,7 +82,14 @@ class UnitCopies {
   std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
   std::vector<Condition> Inside(const Index& own, const Index& along_k,
                                 const UnitContext::Point& block_point, Block* block);
+  bool IsNarrow() const;
   void TakeRowsBy(Block* block);
+  void DeclareOwn(Index row, Index in_row, Block* block);
+  IndexRanges Ranges() const {
+    return {{row_, {0, rows_at_once_ - 1}}, {in_row_, {0, context_.depth() / own_elements_ - 1}}};
+  }
+  // Where the first of its elements is in shared memory.
+  Index PlaceOf(const Piece& piece, const Index& slot) const;
   void OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
                     Block* block) const;
   UnitValues::Neighbours NeighboursOf(const Piece& piece, const Index& stage) const;
@@ -118,8 +129,13 @@ class UnitCopies {
   const std::string source_;  // the input, or scratch memory
   const std::string map_;     // of tensor_
   const std::string array_;
-  // Indices of the thread's first row, of its piece of that, and of where that is in shared memory.
-  std::string row_, in_row_, place_;
+  // Neighbours that a thread copies one after the other: a piece, or as many as a copy moves; and
+  // rows in which all threads together do so.
+  int64_t own_elements_, rows_at_once_;
+  // Indices of the thread's first row, of its neighbours of that, and of where these are in shared
+  // memory: in rows so many further on, too, until all are swizzled as the first.
+  std::string row_, in_row_;
+  std::vector<std::string> places_;
   std::vector<Piece> pieces_;
   std::vector<Pointer> pointers_;
 };

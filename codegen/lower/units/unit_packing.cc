@@ -135,7 +135,8 @@ void AppendPacking(const std::vector<UnitCopies*>& operands, LoopProgram* progra
   Stage stage{"Operands as rows that begin where lines of caches do.", {}};
   int64_t pieces = 0;
   for (UnitCopies* copies : operands) {
-    if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
+    if (!copies->is_packed() || copies->is_packed_as_a()) continue;
+    pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
   }
   if (pieces == 0) return;
   stage.launch = LaunchForItems(pieces);

@@ -9,6 +9,7 @@
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
 #include "codegen/lower/units/warp_unit.h"
+#include "core/decomposition/unit_use.h"
 
 namespace mdh {
 namespace {
@@ -18,7 +19,7 @@ class UnitProgramBuilder {
   UnitProgramBuilder(const LowLevelExpression& low_level, UnitPlan plan)
       : context_(low_level, std::move(plan)),
         a_(context_, /*is_a=*/true),
-        b_(context_, /*is_a=*/false),
+        b_(context_, /*is_a=*/false, &a_),
         arrivals_(context_, a_, b_),
         results_(context_) {
     for (std::string* name : {&stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
@@ -200,7 +201,9 @@ class UnitProgramBuilder {
   }
 
   // The operand whose stages have the most shared memory (UnitRoomBytes).
-  const UnitCopies& Larger() const { return plan().a.rows > plan().b.rows ? a_ : b_; }
+  const UnitCopies& Larger() const {
+    return plan().is_shared || plan().a.rows > plan().b.rows ? a_ : b_;
+  }
 
   // ---- Stages ----
 

@@ -163,15 +163,21 @@ std::string UnitValues::EmitValues(const std::vector<Loaded>& loaded, const Neig
   UnitContext::Point point = PointOf(here, batch, &compute);
   const int along = Along(neighbours.is_across);
   point[along] = point[along] + in_run;
-  std::vector<LoopValue> results = EmitFunction(
-      operand_.function,
-      [&](int p) {
-        if (e.is_index(p)) return MakeIndexValue(point[e.index_dimension(p)], 1, 0);
-        const Loaded& of = *std::ranges::find(loaded, p, &Loaded::parameter);
-        return LoadValue(of.array, at + in_run, {of.type, 1}, 1);
-      },
-      context_.names(), one);
-  one.push_back({StoreElements{values, at + in_run, StoredValue(std::move(results[0]), held), 1}});
+  LoopValue value;
+  if (operand_.loaded >= 0 && loaded[0].type == held) {
+    value = MakeLoad(loaded[0].array, at + in_run, {held, 1}, 1);
+  } else {
+    std::vector<LoopValue> results = EmitFunction(
+        operand_.function,
+        [&](int p) {
+          if (e.is_index(p)) return MakeIndexValue(point[e.index_dimension(p)], 1, 0);
+          const Loaded& of = *std::ranges::find(loaded, p, &Loaded::parameter);
+          return LoadValue(of.array, at + in_run, {of.type, 1}, 1);
+        },
+        context_.names(), one);
+    value = StoredValue(std::move(results[0]), held);
+  }
+  one.push_back({StoreElements{values, at + in_run, std::move(value), 1}});
   compute.push_back(Unrolled(element, run, std::move(one)));
   std::vector<Condition> conditions = exists(here.own, here.along_k);
   if (!conditions.empty()) {

@@ -476,7 +476,7 @@ TEST(ShareSlotsTest, CoversAllSlotsWithoutAnEmptyShare) {
       const SlotShares shares = ShareSlots(results, slots);
       EXPECT_GE(shares.shares * shares.slots, slots);
       EXPECT_LT((shares.shares - 1) * shares.slots, slots);
-      EXPECT_LE(shares.items * shares.shares, 256);
+      EXPECT_LE(shares.items * shares.shares, 512);
       EXPECT_GE(shares.items, 1);
     }
   }
@@ -485,6 +485,11 @@ TEST(ShareSlotsTest, CoversAllSlotsWithoutAnEmptyShare) {
 TEST(ShareSlotsTest, FewResultsGetManyThreads) {
   EXPECT_EQ(ShareSlots(1, 256).shares, 256);
   EXPECT_EQ(ShareSlots(1 << 20, 256).shares, 1);
+  // Eight are loaded at once, where the device has room for the threads.
+  EXPECT_EQ(ShareSlots(5041, 117).slots, 8);
+  EXPECT_EQ(ShareSlots(16384, 117).slots, 8);
+  EXPECT_EQ(ShareSlots(65536, 16).slots, 8);
+  EXPECT_EQ(ShareSlots(1 << 18, 16).slots, 16);
   for (const int64_t results : {1, 5, 100, 1 << 20}) {
     const SlotShares few = ShareSlots(results, 256, /*most_threads=*/16);
     EXPECT_LE(few.items * few.shares, 16) << results;

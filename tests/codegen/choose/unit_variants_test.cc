@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/unit_moves.h"
@@ -177,6 +178,65 @@ TEST(UnitVariantsTest, OfferWhatMayHelp) {
   };
   EXPECT_TRUE(has(MatMul(1024, 512, 768), has_tensors));
   EXPECT_EQ(Default(MatMul(1024, 512, 768)).unit.tensors, UnitOperands::kNone);
+}
+
+// Which ways to get operands into shared memory are offered, by the pitch of rows and how they lie.
+TEST(UnitVariantsTest, EveryPitchHasItsCopies) {
+  struct Row {
+    int64_t i, k;
+    const char *a, *b;  // accesses; of one buffer if they have a comma between them
+    std::string ways;   // that are offered
+  };
+  const std::vector<Row> rows = {
+      // Whole pieces of 16 bytes: by the engine, too.
+      {72, 52048, "(i,k)", "(j,k)", "threads engine packed"},
+      {72, 52048, "(k,i)", "(k,j)", "threads engine packed"},
+      {72, 52048, "(i,k), (j,k)", "", "threads engine packed"},
+      {72, 52048, "(k,i), (k,j)", "", "threads engine packed"},
+      // Of 8 and of 4 bytes: narrower copies.
+      {76, 52044, "(i,k)", "(j,k)", "threads packed"},
+      {76, 52044, "(k,i)", "(k,j)", "threads packed"},
+      {76, 52042, "(i,k), (j,k)", "", "threads packed"},
+      {78, 52042, "(k,i), (k,j)", "", "threads packed"},
+      // Single elements: also through registers.
+      {71, 52041, "(i,k)", "(j,k)", "threads computed packed"},
+      {71, 52041, "(k,i)", "(k,j)", "threads computed packed"},
+      {71, 52041, "(i,k)", "(k,j)", "threads computed packed"},
+      {71, 52041, "(k,i)", "(j,k)", "threads computed packed"},
+      {71, 52041, "(i,k), (j,k)", "", "threads computed packed"},
+      {71, 52041, "(k,i), (k,j)", "", "threads computed packed"},
+  };
+  for (const Row& row : rows) {
+    const bool is_one = row.b[0] == 0;
+    const Expression e = *ParseExpression(absl::Substitute(
+        "e<T = bf16 | I = $0, K = $1> := out_view<T>( y: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,I,K>( f, (++, ++, +) ) o inp_view<$2>( A: (i,j,k) -> $3$4$5 )\n"
+        "where f(a, b) -> (y: fp32) { y = fp32(a) * fp32(b) }\n",
+        row.i, row.k, is_one ? "T" : "T,T", row.a, is_one ? "" : ", B: (i,j,k) -> ", row.b));
+    const TuningParameters rules = Default(e);
+    std::string ways;
+    const std::vector<TuningParameters> variants =
+        UnitVariants(e, CudaModel(), kDevice, rules, 4000);
+    const auto note = [&](const char* way, const auto& is_so) {
+      if (std::ranges::any_of(variants, is_so))
+        absl::StrAppend(&ways, ways.empty() ? "" : " ", way);
+    };
+    using Parameters = const TuningParameters&;
+    const auto kNone = UnitOperands::kNone, kBoth = UnitOperands::kBoth;
+    note("threads", [&](Parameters p) {
+      return p.unit.packed == kNone && p.unit.computed == kNone && p.unit.tensors == kNone;
+    });
+    note("engine", [&](Parameters p) { return p.unit.packed == kNone && p.unit.has_producer(); });
+    note("computed", [&](Parameters p) { return p.unit.computed == kBoth; });
+    note("packed", [&](Parameters p) { return p.unit.packed == kBoth; });
+    EXPECT_EQ(ways, row.ways) << row.i << " " << row.k << " " << row.a << row.b;
+    // Sums so long are in parts for all multiprocessors. Packing pays for single elements at most.
+    const UnitPlan plan = CutForUnit(rules.unit, rules.combine_blocks, *PlanUnit(e));
+    EXPECT_GE(plan.blocks(rules.unit), 100) << row.i << " " << row.k << " " << row.a << row.b;
+    const bool may_pack = !is_one && plan.a_in_memory.width == 1;
+    EXPECT_TRUE(may_pack || rules.unit.packed == kNone) << row.i << " " << row.a << row.b;
+    EXPECT_EQ(plan.is_shared, is_one) << row.i << " " << row.k << " " << row.a << row.b;
+  }
 }
 
 // From one configuration to any other, one change at a time.

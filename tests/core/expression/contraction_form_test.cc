@@ -196,6 +196,25 @@ TEST(ContractionFormTest, ConvolutionsSplitTheirAddresses) {
 
 // ---- What is refused ----
 
+TEST(ContractionFormTest, BothOperandsMayBeOne) {
+  const auto is_square = [](const std::string& sizes, const std::string& inputs) {
+    const Expression e = Parsed(absl::StrCat("e<T = fp32 | ", sizes,
+                                             "> := out_view<T>( z: (b,i,j,k) -> (b,i,j) ) o\n",
+                                             "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o inp_view<",
+                                             inputs, " )\n", "where f(u, v) -> z { z = u * v }\n"));
+    const Result<ContractionForm> form = FindContractionForm(e);
+    EXPECT_TRUE(form.ok()) << form.status();
+    return IsSquareOfOne(e, *form, form->a.loaded, form->b.loaded);
+  };
+  const std::string square = "B = 2, I = 5, J = 5, K = 7";
+  EXPECT_TRUE(is_square(square, "T>( x: (b,i,j,k) -> (b,i,k), (b,j,k)"));
+  EXPECT_TRUE(is_square(square, "T>( x: (b,i,j,k) -> (k,2*i + 1,b), (k,2*j + 1,b)"));
+  EXPECT_FALSE(is_square(square, "T>( x: (b,i,j,k) -> (b,i,k), (b,j + 1,k)")) << "one further";
+  EXPECT_FALSE(is_square(square, "T>( x: (b,i,j,k) -> (b,i,k), (b,k,j)")) << "transposed";
+  EXPECT_FALSE(is_square(square, "T,T>( x: (b,i,j,k) -> (b,i,k), y: (b,i,j,k) -> (b,j,k)"));
+  EXPECT_FALSE(is_square("B = 2, I = 5, J = 4, K = 7", "T>( x: (b,i,j,k) -> (b,i,k), (b,j,k)"));
+}
+
 TEST(ContractionFormTest, WhatIsNone) {
   EXPECT_EQ(FormText(OfFunction("f(A, B) -> C { C = A + B }")),
             "f is a sum, and sums of products are not taken apart");

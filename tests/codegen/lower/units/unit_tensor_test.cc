@@ -303,9 +303,10 @@ TEST(UnitTensorSource, OfPackedOperands) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ASSERT_THAT(kernel->launches, SizeIs(2));
   EXPECT_THAT(kernel->launches[0].tensor_maps, IsEmpty());
-  // Inputs, the output, scratch memory: rows of 136 elements, 67 of A and behind them 65 of B.
+  // Inputs, the output, scratch memory: 67 rows of A of 136 elements and, behind them, 129 of
+  // B, which lie along j, of 72.
   const TensorMap a{3, 0, 2, {136, 67}, {272}, {64, 64}};
-  const TensorMap b{3, 18240, 2, {136, 65}, {272}, {64, 64}};
+  const TensorMap b{3, 18240, 2, {72, 129}, {144}, {64, 64}};
   EXPECT_THAT(kernel->launches[1].tensor_maps, ElementsAre(a, b));
 }
 

@@ -177,7 +177,8 @@ LoopValue PartSelector::RewriteValue(const LoopValue& value) {
   if (load == nullptr) return Rewriter::RewriteValue(value);
   const auto array = elements_.find(load->pointer);
   if (array == elements_.end()) return value;
-  return MakeLoad(load->pointer, load->offset + part_ * array->second, value->type, load->stride);
+  return MakeLoad(load->pointer, load->offset + part_ * array->second, value->type, load->stride,
+                  load->off);
 }
 
 }  // namespace mdh

@@ -48,9 +48,10 @@ class Hoister : public Rewriter {
                    [&](const ShareLoop& s) { RewriteLoop(s, s.variable, /*is_rolled=*/true, out); },
                    [&](const DeclareIndex& s) { RewriteDeclaration(s, out); },
                    [&](const StoreElements& s) {
-                     LoopValue value = RewriteValue(s.value);
-                     out.push_back({StoreElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
-                                                  std::move(value), s.stride, s.is_streaming}});
+                     StoreElements result = s;
+                     result.value = RewriteValue(s.value);
+                     result.offset = Hoisted(s.offset, s.pointer + "_at");
+                     out.push_back({std::move(result)});
                    },
                    [&](const AddElements& s) {
                      LoopValue value = RewriteValue(s.value);
@@ -83,7 +84,7 @@ class Hoister : public Rewriter {
   LoopValue RewriteValue(const LoopValue& value) override {
     if (const auto* load = std::get_if<LoadElements>(&value->form)) {
       const Index offset = Hoisted(load->offset, load->pointer + "_at");
-      return MakeLoad(load->pointer, offset, value->type, load->stride);
+      return MakeLoad(load->pointer, offset, value->type, load->stride, load->off);
     }
     if (const auto* load = std::get_if<LoadInside>(&value->form)) {
       LoadInside result = *load;

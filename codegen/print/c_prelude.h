@@ -74,13 +74,13 @@ class CPrelude {
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
   // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the
-  // stride where TakesStride.
+  // stride where TakesStride. The last `off` lanes are loaded as 0, and not stored.
   std::string LoadFunction(LoopValueType type, int64_t stride,
-                           AddressSpace space = AddressSpace::kGlobal);
+                           AddressSpace space = AddressSpace::kGlobal, int off = 0);
   std::string StoreFunction(LoopValueType type, int64_t stride,
-                            AddressSpace space = AddressSpace::kGlobal);
+                            AddressSpace space = AddressSpace::kGlobal, int off = 0);
   // Not for neighbours, nor for elements of few vectors, which shuffles bring together.
-  bool TakesStride(LoopValueType type, int64_t stride) const;
+  bool TakesStride(LoopValueType type, int64_t stride, int off = 0) const;
   // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
   // the same time; at once where the device can. Only if the language adds atomically.
   std::string AtomicAddFunction(LoopValueType type);
@@ -171,8 +171,11 @@ class CPrelude {
   std::string CallOfLibrary(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string NeighboursInside(LoopValueType type);
-  std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);
-  std::string LaneByLaneStore(LoopValueType type, const std::string& stride) const;
+  std::string LaneByLaneLoad(LoopValueType type, const std::string& stride, int off = 0);
+  std::string LaneByLaneStore(LoopValueType type, const std::string& stride, int off = 0) const;
+  std::string StemOfMove(absl::string_view neighbours, absl::string_view apart, LoopValueType type,
+                         int64_t stride, int off) const;
+  std::string MaskedMove(LoopValueType type, int off, bool is_load);
   std::string ShuffledLoad(LoopValueType type, int64_t stride);
   std::string ShuffledStore(LoopValueType type, int64_t stride);
   std::string Spelled(LoopValueType type);  // vector types are remembered

@@ -48,50 +48,66 @@ std::string Plus(int64_t offset) {
   return absl::StrCat("p ", offset < 0 ? "- " : "+ ", std::abs(offset));
 }
 
+// Behind the number of an element; of neighbours there is no stride.
+std::string By(absl::string_view stride) {
+  return stride.empty() ? std::string() : absl::StrCat(" * ", stride);
+}
+
 std::string StemFor(absl::string_view stem, int64_t stride) {
   return absl::StrCat(stem, stride < 0 ? "_back" : "", std::abs(stride), "_");
 }
 
-// The stores of AVX-512 that leave elements as they are: gcc's and clang's name for vectors of that
-// type, and the type of the pointer. Both empty if there is none.
-struct MaskedStore {
-  std::string feature, call, element;
+// The loads and stores of AVX-512 that leave elements as they are, and the loads of AVX2: gcc's and
+// clang's names for vectors of that type, and the type of the pointer. All empty if there are none.
+struct MaskedMoves {
+  std::string feature, load, store, load_by_vector, element;
 };
-MaskedStore MaskedStoreFor(LoopValueType type) {
+MaskedMoves MaskedMovesFor(LoopValueType type) {
   const int element = SizeBytes(type.scalar), bytes = element * type.lanes;
   if (element < 4 || (bytes != 16 && bytes != 32 && bytes != 64)) return {};
   const bool is_word = element == 4;
   const bool is_real = IsFloatingPoint(type.scalar);
-  const absl::string_view kind =
-      is_real ? (is_word ? "storeups" : "storeupd") : (is_word ? "storedqusi" : "storedqudi");
-  return {bytes == 64 ? "__AVX512F__" : "__AVX512VL__",
-          absl::StrCat("__builtin_ia32_", kind, bytes * 8, "_mask"),
+  const std::string kind = absl::StrCat(
+      is_real ? (is_word ? "ups" : "upd") : (is_word ? "dqusi" : "dqudi"), bytes * 8, "_mask");
+  return {bytes == 64 ? "__AVX512F__" : "__AVX512VL__", "__builtin_ia32_load" + kind,
+          "__builtin_ia32_store" + kind,
+          absl::StrCat("__builtin_ia32_maskload",
+                       is_real ? (is_word ? "ps" : "pd") : (is_word ? "d" : "q"),
+                       bytes == 32 ? "256" : ""),
           is_real ? (is_word ? "float" : "double") : (is_word ? "int" : "long long")};
+}
+
+// An argument of theirs, for vectors of so many lanes.
+std::string Mask(int lanes, uint64_t bits) {
+  return absl::StrCat("(unsigned ", lanes > 8 ? "short" : "char", ")", bits);
 }
 
 constexpr absl::string_view kHasShuffles = "(defined(__clang__) || __GNUC__ >= 12)";
 
 }  // namespace
 
-bool CPrelude::TakesStride(LoopValueType type, int64_t stride) const {
+bool CPrelude::TakesStride(LoopValueType type, int64_t stride, int off) const {
   if (!dialect_.computes_with_vectors) return true;
-  return stride != 1 && (!IsShuffledStride(stride, type.lanes) ||
+  return stride != 1 && (off > 0 || !IsShuffledStride(stride, type.lanes) ||
                          SizeBytes(type.scalar) * type.lanes < kLeastShuffledBytes);
 }
 
-std::string CPrelude::LaneByLaneLoad(LoopValueType type, const std::string& stride) {
+std::string CPrelude::LaneByLaneLoad(LoopValueType type, const std::string& stride, int off) {
+  const std::string by = By(stride);
   std::string lanes = "p[0]";
-  for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", p[", l, " * ", stride, "]");
+  for (int l = 1; l < type.lanes - off; ++l) absl::StrAppend(&lanes, ", p[", l, by, "]");
   const bool is_native = !NativeVector(dialect_, type).empty();
   return absl::Substitute("  return $0;\n",
                           absl::Substitute(is_native ? dialect_.native_vector : dialect_.vector,
                                            VectorType(type), lanes));
 }
 
-std::string CPrelude::LaneByLaneStore(LoopValueType type, const std::string& stride) const {
+std::string CPrelude::LaneByLaneStore(LoopValueType type, const std::string& stride,
+                                      int off) const {
+  const std::string by = By(stride);
   std::string body;
-  for (int l = 0; l < type.lanes; ++l) {
-    absl::StrAppend(&body, "  p[", l, " * ", stride, "] = ", CLane(dialect_, type, "x", l), ";\n");
+  for (int l = 0; l < type.lanes - off; ++l) {
+    absl::StrAppend(&body, "  p[", l, by, "] = ", CLane(dialect_, type, "x", l), ";\n");
   }
   return body;
 }
@@ -126,9 +142,9 @@ std::string CPrelude::ShuffledLoad(LoopValueType type, int64_t stride) {
 std::string CPrelude::ShuffledStore(LoopValueType type, int64_t stride) {
   const Cover cover(type.lanes, stride);
   const std::string vector = VectorType(type);
-  const MaskedStore masked = MaskedStoreFor(type);
+  const MaskedMoves masked = MaskedMovesFor(type);
   const std::string by_lanes = LaneByLaneStore(type, absl::StrCat(stride));
-  if (cover.vectors() > 1 && masked.call.empty()) return by_lanes;
+  if (cover.vectors() > 1 && masked.store.empty()) return by_lanes;
   std::string stores;
   for (int64_t v = 0; v < cover.vectors(); ++v) {
     std::vector<int> lanes(type.lanes, -1);
@@ -143,12 +159,11 @@ std::string CPrelude::ShuffledStore(LoopValueType type, int64_t stride) {
     for (const int l : lanes) absl::StrAppend(&numbers, ", ", l);
     const std::string at = Plus(cover.Start(v, /*stays_inside=*/false));
     const std::string value = absl::StrCat("__builtin_shufflevector(x, x", numbers, ")");
-    absl::StrAppend(
-        &stores,
-        cover.vectors() == 1
-            ? absl::StrCat("  *(", vector, "_unaligned*)(", at, ") = ", value, ";\n")
-            : absl::StrCat("  ", masked.call, "((", masked.element, "*)(", at, "), (words)", value,
-                           ", (unsigned ", type.lanes > 8 ? "short" : "char", ")", mask, ");\n"));
+    absl::StrAppend(&stores,
+                    cover.vectors() == 1
+                        ? absl::StrCat("  *(", vector, "_unaligned*)(", at, ") = ", value, ";\n")
+                        : absl::StrCat("  ", masked.store, "((", masked.element, "*)(", at,
+                                       "), (words)", value, ", ", Mask(type.lanes, mask), ");\n"));
   }
   if (cover.vectors() == 1) {
     return absl::StrCat("#if ", kHasShuffles, "\n", stores, "#else\n", by_lanes, "#endif\n");
@@ -157,6 +172,37 @@ std::string CPrelude::ShuffledStore(LoopValueType type, int64_t stride) {
                       masked.element, " words __attribute__((vector_size(",
                       SizeBytes(type.scalar) * type.lanes, ")));\n", stores, "#else\n", by_lanes,
                       "#endif\n");
+}
+
+// Of neighbours, all but the last `off`; sanitizers see those that are moved one by one. gcc 12
+// makes a constant mask of up to 32 bytes a blend with all of the vector in memory: loads are those
+// of AVX2, whose mask is a vector, and that of stores is hidden.
+std::string CPrelude::MaskedMove(LoopValueType type, int off, bool is_load) {
+  const std::string by_lanes =
+      is_load ? LaneByLaneLoad(type, "", off) : LaneByLaneStore(type, "", off);
+  const MaskedMoves masked = MaskedMovesFor(type);
+  if (masked.store.empty()) return by_lanes;
+  const int bytes = SizeBytes(type.scalar) * type.lanes;
+  const bool is_long = bytes == 64;
+  const std::string mask = Mask(type.lanes, (uint64_t{1} << (type.lanes - off)) - 1);
+  std::string on = "-1";
+  for (int l = 1; l < type.lanes - off; ++l) on += ", -1";
+  const std::string hidden =
+      absl::StrCat("  unsigned char mask = ", mask, ";\n  __asm__(\"\" : \"+r\"(mask));\n");
+  const std::string move =
+      !is_load  ? absl::Substitute("$0  $1(($2*)p, (words)x, $3);\n", is_long ? "" : hidden,
+                                   masked.store, masked.element, is_long ? mask : "mask")
+      : is_long ? absl::Substitute("  return ($0)$1((const $2*)p, (words){0}, $3);\n",
+                                   VectorType(type), masked.load, masked.element, mask)
+                : absl::Substitute(
+                      "  typedef $0 masks __attribute__((vector_size($1)));\n"
+                      "  return ($2)$3((const words*)p, (masks){$4});\n",
+                      SizeBytes(type.scalar) == 4 ? "int" : "long long", bytes, VectorType(type),
+                      masked.load_by_vector, on);
+  return absl::StrCat("#if defined(", is_load && !is_long ? "__AVX2__" : masked.feature,
+                      ") && !defined(__SANITIZE_ADDRESS__)\n  typedef ", masked.element,
+                      " words __attribute__((vector_size(", bytes, ")));\n", move, "#else\n",
+                      by_lanes, "#endif\n");
 }
 
 // Functions on pointers to other than global memory have its name in theirs.
@@ -168,45 +214,53 @@ std::string CPrelude::FunctionOn(absl::string_view stem, LoopValueType type,
   return absl::StrCat(stem, CType(type, dialect_), named ? names[static_cast<size_t>(space)] : "");
 }
 
-std::string CPrelude::LoadFunction(LoopValueType type, int64_t stride, AddressSpace space) {
+// With "_first7" in it, of so many lanes: "load_", "gather2_", or "gather_", which takes the
+// stride.
+std::string CPrelude::StemOfMove(absl::string_view neighbours, absl::string_view apart,
+                                 LoopValueType type, int64_t stride, int off) const {
+  const std::string lanes = off == 0 ? "_" : absl::StrCat("_first", type.lanes - off, "_");
+  if (TakesStride(type, stride, off)) return absl::StrCat(apart, lanes);
+  return stride == 1 ? absl::StrCat(neighbours, lanes) : StemFor(apart, stride);
+}
+
+std::string CPrelude::LoadFunction(LoopValueType type, int64_t stride, AddressSpace space,
+                                   int off) {
   const std::string vector = VectorType(type);
   const std::string pointer = CPointer(dialect_, space, true, CType(type.scalar, dialect_));
-  const bool takes_stride = TakesStride(type, stride);
-  const std::string stem = takes_stride  ? "gather_"
-                           : stride == 1 ? "load_"
-                                         : StemFor("gather", stride);
-  const std::string name = FunctionOn(stem, type, space);
-  if (stride == 1 && !takes_stride) {
+  const bool takes_stride = TakesStride(type, stride, off);
+  const std::string name = FunctionOn(StemOfMove("load", "gather", type, stride, off), type, space);
+  if (stride == 1 && !takes_stride && off == 0) {
     DefineFunction(name, absl::Substitute("$0 $1($2 p) { return *(const $0_unaligned*)p; }\n",
                                           vector, name, pointer));
     return name;
   }
   DefineFunction(
-      name,
-      absl::Substitute("$0 $1($2 p$3) {\n$4}\n", vector, name, pointer,
-                       takes_stride ? absl::StrCat(", ", dialect_.wide_index, " stride") : "",
-                       takes_stride ? LaneByLaneLoad(type, "stride") : ShuffledLoad(type, stride)));
+      name, absl::Substitute("$0 $1($2 p$3) {\n$4}\n", vector, name, pointer,
+                             takes_stride ? absl::StrCat(", ", dialect_.wide_index, " stride") : "",
+                             takes_stride  ? LaneByLaneLoad(type, "stride", off)
+                             : stride == 1 ? MaskedMove(type, off, /*is_load=*/true)
+                                           : ShuffledLoad(type, stride)));
   return name;
 }
 
-std::string CPrelude::StoreFunction(LoopValueType type, int64_t stride, AddressSpace space) {
+std::string CPrelude::StoreFunction(LoopValueType type, int64_t stride, AddressSpace space,
+                                    int off) {
   const std::string vector = VectorType(type);
   const std::string pointer = CPointer(dialect_, space, false, CType(type.scalar, dialect_));
-  const bool takes_stride = TakesStride(type, stride);
-  const std::string stem = takes_stride  ? "scatter_"
-                           : stride == 1 ? "store_"
-                                         : StemFor("scatter", stride);
-  const std::string name = FunctionOn(stem, type, space);
-  if (stride == 1 && !takes_stride) {
+  const bool takes_stride = TakesStride(type, stride, off);
+  const std::string name =
+      FunctionOn(StemOfMove("store", "scatter", type, stride, off), type, space);
+  if (stride == 1 && !takes_stride && off == 0) {
     DefineFunction(name, absl::Substitute("void $1($2 p, $0 x) { *($0_unaligned*)p = x; }\n",
                                           vector, name, pointer));
     return name;
   }
-  DefineFunction(name,
-                 absl::Substitute(
-                     "void $1($2 p, $3$0 x) {\n$4}\n", vector, name, pointer,
-                     takes_stride ? absl::StrCat(dialect_.wide_index, " stride, ") : "",
-                     takes_stride ? LaneByLaneStore(type, "stride") : ShuffledStore(type, stride)));
+  DefineFunction(
+      name, absl::Substitute("void $1($2 p, $3$0 x) {\n$4}\n", vector, name, pointer,
+                             takes_stride ? absl::StrCat(dialect_.wide_index, " stride, ") : "",
+                             takes_stride  ? LaneByLaneStore(type, "stride", off)
+                             : stride == 1 ? MaskedMove(type, off, /*is_load=*/false)
+                                           : ShuffledStore(type, stride)));
   return name;
 }
 

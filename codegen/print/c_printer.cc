@@ -129,9 +129,10 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
       CPrelude::CanStream(type)) {
     return absl::StrCat(prelude_.StreamFunction(type), "(", address, ", ", value, ");\n");
   }
-  return absl::StrCat(prelude_.StoreFunction(type, s.stride, space), "(", address, ", ",
-                      prelude_.TakesStride(type, s.stride) ? absl::StrCat(s.stride, ", ") : "",
-                      value, ");\n");
+  return absl::StrCat(
+      prelude_.StoreFunction(type, s.stride, space, s.off), "(", address, ", ",
+      prelude_.TakesStride(type, s.stride, s.off) ? absl::StrCat(s.stride, ", ") : "", value,
+      ");\n");
 }
 
 std::string CPrinter::PrintAdd(const AddElements& s) {

@@ -89,7 +89,7 @@ class CPrinter {
   std::string PrintJoinLanes(const ValueNode& node, const JoinLanes& join);
   // Elements from `offset` on, an expression of indices.
   std::string PrintElements(LoopValueType type, const std::string& pointer,
-                            const std::string& offset, int64_t stride);
+                            const std::string& offset, int64_t stride, int off = 0);
   std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
   std::string PrintSelectInside(LoopValueType type, const LoadInside& load);
   std::string PrintLaneInside(const LoadInside& load, int lane);

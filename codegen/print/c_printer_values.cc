@@ -114,7 +114,7 @@ std::string CPrinter::Widened(const ValueNode& node, int lanes, int precedence) 
 }
 
 std::string CPrinter::PrintElements(LoopValueType type, const std::string& pointer,
-                                    const std::string& offset, int64_t stride) {
+                                    const std::string& offset, int64_t stride, int off) {
   if (type.lanes == 1) return absl::StrCat(pointer, "[", offset, "]");
   const AddressSpace space = Space(pointer);
   const std::string address = Address(pointer, offset);
@@ -126,8 +126,9 @@ std::string CPrinter::PrintElements(LoopValueType type, const std::string& point
     return absl::StrCat(absl::Substitute(dialect_.unaligned_load, type.lanes), "(0, ", address,
                         ")");
   }
-  return absl::StrCat(prelude_.LoadFunction(type, stride, space), "(", address,
-                      prelude_.TakesStride(type, stride) ? absl::StrCat(", ", stride) : "", ")");
+  return absl::StrCat(prelude_.LoadFunction(type, stride, space, off), "(", address,
+                      prelude_.TakesStride(type, stride, off) ? absl::StrCat(", ", stride) : "",
+                      ")");
 }
 
 std::string CPrinter::PrintLane(const Lane& lane) {
@@ -418,7 +419,8 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
           [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
           [&](const NamedValue& named) { return named.name; },
           [&](const LoadElements& load) {
-            return PrintElements(node.type, load.pointer, PrintIndex(load.offset), load.stride);
+            return PrintElements(node.type, load.pointer, PrintIndex(load.offset), load.stride,
+                                 load.off);
           },
           [&](const LoadInside& load) { return PrintLoadInside(node, load); },
           [&](const TableElement& element) {

@@ -15,9 +15,9 @@ LoopValue MakeNamed(std::string name, LoopValueType type) {
   return std::make_shared<ValueNode>(ValueNode{type, NamedValue{std::move(name)}});
 }
 
-LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_t stride) {
+LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_t stride, int off) {
   return std::make_shared<ValueNode>(
-      ValueNode{type, LoadElements{std::move(pointer), std::move(offset), stride}});
+      ValueNode{type, LoadElements{std::move(pointer), std::move(offset), stride, off}});
 }
 
 LoopValue MakeOperation(ScalarOp op, ScalarType type, std::vector<LoopValue> operands) {

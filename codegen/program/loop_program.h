@@ -50,11 +50,13 @@ struct Literal {
 struct NamedValue {
   std::string name;
 };
-// `lanes` elements at offset, offset + stride, ...
+// `lanes` elements at offset, offset + stride, ... The last `off` lanes are 0, and nothing is read
+// for them.
 struct LoadElements {
   std::string pointer;
   Index offset;
   int64_t stride;
+  int off = 0;
 };
 // As LoadElements, from a buffer with a boundary: every lane by its indices in the buffer.
 struct LoadInside {
@@ -162,7 +164,7 @@ struct ValueNode {
 
 LoopValue MakeLiteral(const ScalarValue& value);  // of fp16 and the like: the fp32 of that value
 LoopValue MakeNamed(std::string name, LoopValueType type);
-LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_t stride);
+LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType, int64_t stride, int off = 0);
 // Operands with fewer lanes than the widest are used in every lane.
 LoopValue MakeOperation(ScalarOp op, ScalarType type, std::vector<LoopValue> operands);
 LoopValue MakeSplat(LoopValue scalar, int lanes);  // `scalar` itself if lanes == 1
@@ -211,6 +213,7 @@ struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   int64_t stride;
   // Nobody will read them soon, so they need not be in caches. On CPUs vectors of neighbours only.
   bool is_streaming = false;
+  int off = 0;  // so many last lanes are not stored
 };
 // Lanes of `value` are added to the elements at offset, offset + 1, ..., which other threads may do
 // at the same time: every one is added, in any order. Elements are in device memory, of a type that

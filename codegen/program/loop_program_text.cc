@@ -12,10 +12,11 @@ std::string TypeText(LoopValueType type) {
                          : absl::StrCat(Name(type.scalar), "x", type.lanes);
 }
 
-// "[offset]", of vectors "[offset, stride 2]".
-std::string ElementsText(const Index& offset, int64_t stride, int lanes) {
-  return lanes == 1 ? absl::StrCat("[", offset.ToString(), "]")
-                    : absl::StrCat("[", offset.ToString(), ", stride ", stride, "]");
+// "[offset]", of vectors "[offset, stride 2]", "[offset, stride 1, 3 off]".
+std::string ElementsText(const Index& offset, int64_t stride, int lanes, int off = 0) {
+  if (lanes == 1) return absl::StrCat("[", offset.ToString(), "]");
+  return absl::StrCat("[", offset.ToString(), ", stride ", stride,
+                      off == 0 ? "" : absl::StrCat(", ", off, " off"), "]");
 }
 
 std::string ValueText(const ValueNode& node);
@@ -66,7 +67,7 @@ std::string ValueText(const ValueNode& node) {
                  [&](const LoadElements& v) {
                    const std::string lanes = node.type.lanes == 1 ? "" : TypeText(node.type) + " ";
                    return absl::StrCat(lanes, v.pointer,
-                                       ElementsText(v.offset, v.stride, node.type.lanes));
+                                       ElementsText(v.offset, v.stride, node.type.lanes, v.off));
                  },
                  [&](const LoadInside& v) { return LoadInsideText(node.type, v); },
                  [](const TableElement& v) {
@@ -173,7 +174,7 @@ class TextPrinter {
   }
   void Print(const Assign& s, int depth) { Line(depth, s.name, " = ", ValueText(*s.value)); }
   void Print(const StoreElements& s, int depth) {
-    Line(depth, s.pointer, ElementsText(s.offset, s.stride, s.value->type.lanes), " = ",
+    Line(depth, s.pointer, ElementsText(s.offset, s.stride, s.value->type.lanes, s.off), " = ",
          s.is_streaming ? "streaming " : "", ValueText(*s.value));
   }
   void Print(const AddElements& s, int depth) {

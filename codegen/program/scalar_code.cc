@@ -66,8 +66,9 @@ LoopValue AsComputed(LoopValue loaded) {
   return MakeOperation(ScalarOp::kCast, computed, {std::move(loaded)});
 }
 
-LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride) {
-  return AsComputed(MakeLoad(std::move(pointer), std::move(offset), stored, stride));
+LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride,
+                    int off) {
+  return AsComputed(MakeLoad(std::move(pointer), std::move(offset), stored, stride, off));
 }
 
 LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, int field,

@@ -36,8 +36,10 @@ ScalarType RegisterType(ScalarType type);
 // A value from memory as one of the type that it is computed with.
 LoopValue AsComputed(LoopValue loaded);
 
-// Elements as values to compute with, and such a value as elements of type `stored`.
-LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride);
+// Elements as values to compute with (`off`: LoadElements), and such a value as elements of type
+// `stored`.
+LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride,
+                    int off = 0);
 LoopValue StoredValue(LoopValue value, ScalarType stored);
 
 // The element that an access reads from a buffer with a boundary, and the same as a value to

@@ -11,7 +11,8 @@ namespace mdh {
 inline constexpr int64_t kFarthestShuffled = 4;
 inline bool IsShuffledStride(int64_t stride, int64_t lanes) {
   const int64_t distance = stride < 0 ? -stride : stride;
-  return distance >= 1 && distance <= kFarthestShuffled && 2 * distance <= lanes;
+  const bool is_whole = (lanes & (lanes - 1)) == 0;  // no lanes are off
+  return is_whole && distance >= 1 && distance <= kFarthestShuffled && 2 * distance <= lanes;
 }
 
 }  // namespace mdh

@@ -48,7 +48,8 @@ class StoreFunctionCode {
     const ScalarType type = buffer.type.fields()[ref.field].type;
     if (buffer.boundary.kind == Boundary::Kind::kNone) {
       const auto [at, step] = At(buffer.Linearized(ref.access, ref.field));
-      return LoadValue(pointer, at, {type, step == 0 ? 1 : point_.lanes}, step == 0 ? 1 : step);
+      if (step == 0) return LoadValue(pointer, at, {type, 1}, 1);
+      return LoadValue(pointer, at, {type, point_.lanes}, step, point_.off);
     }
     std::vector<Index> indices;
     std::vector<int64_t> steps;

@@ -18,6 +18,7 @@ struct StoredPoint {
   std::vector<Index> at;  // per dimension, of lane 0; those of reduced dimensions are not used
   int lanes = 1;
   std::vector<int64_t> lane_steps = {};  // per dimension, from one lane to the next; empty: 0
+  int off = 0;                           // last lanes that are of no point
 };
 
 // Pointers to what the store function reads, as elements of the fields' types: one per access and

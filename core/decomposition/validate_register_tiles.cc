@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
 #include "core/decomposition/validate.h"
@@ -46,7 +47,7 @@ class Validator {
       const int64_t lanes = p_.tile[lanes_layer - 1][d];
       if (lanes == 1) continue;
       MDH_RETURN_IF_ERROR(AtParameter(
-          Lanes(lanes, has_lanes),
+          Lanes(d, lanes, has_lanes),
           {.kind = ParameterPlace::Kind::kTile, .layer = lanes_layer - 1, .dimension = d}));
       has_lanes = true;
     }
@@ -58,9 +59,13 @@ class Validator {
     return absl::OkStatus();
   }
 
-  static Status Lanes(int64_t lanes, bool has_others) {
+  // A short dimension can be one vector, some lanes of which are off: where no lanes are combined,
+  // and no instruction has its own.
+  Status Lanes(int d, int64_t lanes, bool has_others) const {
     if (has_others) return InvalidParameters("lanes on more than one dimension");
-    if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
+    const bool has_masks = lanes != RoundUpToPowerOfTwo(lanes);
+    if (lanes > kMaxLanes ||
+        (has_masks && (lanes != e_.dimensions()[d].size || e_.is_reduction(d) || p_.dot != 0))) {
       return InvalidParameters("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
     }
     return absl::OkStatus();

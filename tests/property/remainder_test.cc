@@ -50,6 +50,16 @@ diagonal<T = fp32 | I = 29, J = 13> :=
 where f(x) -> y { y = x + 1 }
 )";
 
+// Rows as long as no vector, with a boundary along them, and a store function that reads some.
+constexpr char kShort[] = R"(
+short<T = fp32 | I = 29, J = 7, K = 5> :=
+  out_view<T>( y: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +), store s<T>( bias: (i,j,k) -> (j) ) ) o
+  inp_view<T,T>( x[29,7] else 0: (i,j,k) -> (i,j+k-2), w: (i,j,k) -> (k,j) )
+where f(x, w) -> r { r = x * w },
+      s(r, bias) -> y { y = 1 / (r * bias + fp32(0 * j)) }
+)";
+
 DeviceDescription Device() {
   DeviceDescription device;
   device.cores = 2;
@@ -180,6 +190,45 @@ INSTANTIATE_TEST_SUITE_P(
         RemainderCase{kSums,
                       "model=OpenMP+SIMD+RM; tile=8,30|8,30|8,30|4,10|1,2|1,1; "
                       "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    LanesOff, RemainderTest,
+    ::testing::Values(
+        // of rows, in place and in strips, in turns with other parts of the reduction, and in
+        // chains
+        RemainderCase{kShort,
+                      "model=OpenMP+SIMD+RM; tile=16,7,5|16,7,5|16,7,5|4,7,1|1,7,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1"},
+        RemainderCase{kShort,
+                      "model=OpenMP+SIMD+RM; tile=16,7,5|16,7,5|16,7,5|4,7,2|1,7,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|whole:1,0:1; chains=independent"},
+        RemainderCase{kShort,
+                      "model=OpenMP+SIMD+RM; tile=29,7,5|29,7,5|29,7,5|4,7,2|1,7,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output"},
+        // more than a register has
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=32,53,24|32,53,24|32,53,24|4,53,1|1,53,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|2:1,0:1"},
+        // along each of the dimensions of a buffer with a boundary
+        RemainderCase{kStencil,
+                      "model=OpenMP+SIMD+RM; tile=4,5,11,37|4,5,11,37|4,5,11,37|2,1,1,37|1,1,1,37|"
+                      "1,1,1,1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
+                      "inputs=in_place:0,1,2,3:-1; stores=streaming"},
+        RemainderCase{kStencil,
+                      "model=OpenMP+SIMD+RM; tile=7,5,11,37|7,5,11,37|7,5,11,37|1,2,11,3|1,1,11,1|"
+                      "1,1,1,1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
+                      "inputs=in_place:0,1,2,3:-1"},
+        RemainderCase{kStencil,
+                      "model=OpenMP+SIMD+RM; tile=7,5,11,37|7,5,11,37|7,5,11,37|1,5,1,3|1,5,1,1|"
+                      "1,1,1,1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
+                      "inputs=in_place:0,1,2,3:-1"},
+        RemainderCase{kDiagonal,
+                      "model=OpenMP+SIMD+RM; tile=29,13|29,13|29,13|8,13|1,13|1,1; "
+                      "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=whole:1,0,2:2"}));
 
 // A compiled kernel of kProduct that has one stage and no scratch memory.
 class ProductKernel {

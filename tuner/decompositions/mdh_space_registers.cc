@@ -7,6 +7,7 @@
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/lane_decision.h"
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 
@@ -61,8 +62,10 @@ std::vector<int64_t> RegisterDecompositions::VectorDimensions() const {
   return dimensions;
 }
 
-// A quarter of a vector up to two, of the widest type or of short integers that are added up.
-std::vector<int64_t> RegisterDecompositions::LaneCounts() const {
+// A quarter of a vector up to two, of the widest type or of short integers that are added up; and
+// short dimensions as a whole.
+std::vector<int64_t> RegisterDecompositions::LaneCounts(
+    const std::vector<int64_t>& dimensions) const {
   int64_t longest = 1;
   for (int d = 0; d < p_.rank(); ++d) longest = std::max(longest, p_.size(d));
   const int64_t full = std::max<int64_t>(2, FullLanes(e_, p_.device));
@@ -75,12 +78,25 @@ std::vector<int64_t> RegisterDecompositions::LaneCounts() const {
     if (n * 4 >= full) counts.push_back(n);
   }
   if (counts.size() == 1) counts.push_back(2);
+  for (const int64_t d : dimensions) {
+    if (d >= 0 && HasShortLanes(static_cast<int>(d)))
+      counts.push_back(p_.size(static_cast<int>(d)));
+  }
+  std::ranges::sort(counts);
+  counts.erase(std::ranges::unique(counts).begin(), counts.end());
   return counts;
+}
+
+// Whether one vector, some lanes of which are off, has all of dimension d.
+bool RegisterDecompositions::HasShortLanes(int d) const {
+  const int64_t vector = RoundUpToPowerOfTwo(p_.size(d)), full = FullLanes(e_, p_.device);
+  return !p_.is_reduced(d) && !p_.is_ordered(d) && HasMaskedVectors(e_, p_.device) &&
+         p_.size(d) != vector && vector <= full && 4 * vector >= full;
 }
 
 void RegisterDecompositions::AddLanes() {
   const std::vector<int64_t> dimensions = VectorDimensions();
-  lane_counts_ = dimensions.size() > 1 ? LaneCounts() : std::vector<int64_t>{1};
+  lane_counts_ = dimensions.size() > 1 ? LaneCounts(dimensions) : std::vector<int64_t>{1};
   vector_dimension_ = builder_.Add("vector_dimension", dimensions);
   lanes_ = builder_.Add("lanes", lane_counts_);
   const Formula along = builder_.At(vector_dimension_), count = builder_.At(lanes_);
@@ -96,6 +112,15 @@ void RegisterDecompositions::AddLanes() {
     const int64_t most = std::max<int64_t>(p_.size(static_cast<int>(d)), 2);
     if (lane_counts_.back() <= most) continue;
     builder_.Require("lanes are in the dimension", along != d || count <= most);
+  }
+  for (const int64_t n : lane_counts_) {
+    if (n == RoundUpToPowerOfTwo(n)) continue;
+    Formula is_whole = count != n;
+    for (const int64_t d : dimensions) {
+      if (d >= 0 && p_.size(static_cast<int>(d)) == n && HasShortLanes(static_cast<int>(d)))
+        is_whole = is_whole || along == d;
+    }
+    builder_.Require(absl::StrCat(n, " lanes are all of a dimension"), is_whole);
   }
 }
 

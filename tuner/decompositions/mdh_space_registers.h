@@ -46,7 +46,8 @@ class RegisterDecompositions : public MdhSpaceKind {
   void AddOrderedLevels(int d, DimensionParts& parts);
   bool IsAlongRows(int d) const;
   std::vector<int64_t> VectorDimensions() const;
-  std::vector<int64_t> LaneCounts() const;
+  std::vector<int64_t> LaneCounts(const std::vector<int64_t>& dimensions) const;
+  bool HasShortLanes(int d) const;
   bool IsAlongOutputs(int d) const;
   const std::vector<int64_t>& PartsOfLoops() const;
   // Level 0 is the register tile where there are registers; the last one is what a core has.

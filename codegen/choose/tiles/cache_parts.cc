@@ -10,9 +10,9 @@
 namespace mdh {
 namespace {
 
-// Fewer than second-level translation buffers have entries.
-constexpr int64_t kMostRows = 1280;
-constexpr int64_t kNearBytes = 2048;  // half a page
+constexpr int64_t kBytesOfPage = 4096;
+constexpr int64_t kNearBytes = kBytesOfPage / 2;
+constexpr int64_t kNearPages = 64;  // that first-level translation buffers have entries for
 
 }  // namespace
 
@@ -98,14 +98,29 @@ double CacheParts::LastCacheBytes() const {
                   0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
 }
 
+int64_t CacheParts::NearRows(const TileChoice& choice) const {
+  int64_t rows = kMostRows;
+  const int v = choice.vector_dimension;
+  for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+    const Buffer& buffer = e_.inputs()[b];
+    const int64_t bytes = buffer.type.size_bytes();
+    const bool is_narrow = choice.tile[v] * bytes <= device_.cache_line_bytes;
+    if (!choice.packed[b] || !is_narrow || StrideAlong(buffer, 0, v) != 1) continue;
+    const int64_t apart = std::abs(StrideAlong(buffer, 0, choice.dot - 1));
+    const int64_t of_page = kBytesOfPage / std::max<int64_t>(1, apart * bytes);
+    rows = std::min(rows, kNearPages * std::max<int64_t>(1, of_page));
+  }
+  return rows;
+}
+
 void CacheParts::Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
-                         const std::vector<int>& reduced) const {
+                         const std::vector<int>& reduced, int64_t most) const {
   for (const int d : reduced) {
     int64_t rows = 1;
     for (const int each : reduced) rows *= part[each];
-    if (rows <= kMostRows) break;
+    if (rows <= most) break;
     const int64_t unit = register_tile[d];
-    part[d] = std::max(unit, part[d] / CeilDivide(rows, kMostRows) / unit * unit);
+    part[d] = std::max(unit, part[d] / CeilDivide(rows, most) / unit * unit);
   }
   for (int d = 0; d < e_.rank(); ++d) {
     const int64_t parts = CeilDivide(size(d), part[d]);

@@ -36,12 +36,18 @@ class CacheParts {
   // What a core may keep of the last cache.
   double LastCacheBytes() const;
   // As many parts of each dimension as there are, as equal as whole register tiles allow. Along
-  // `reduced` together they have at most as many points as a translation buffer finds pages of:
-  // rows may lie on pages of their own.
+  // `reduced` together they have at most `most` points.
   void Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
-               const std::vector<int>& reduced) const;
+               const std::vector<int>& reduced, int64_t most = kMostRows) const;
+  // As many points along words as have pages that the first-level translation buffer finds, of
+  // the operand that is packed in strips: where strips are as narrow as a line, and used once,
+  // finding pages takes longer than all else.
+  int64_t NearRows(const TileChoice& choice) const;
 
  private:
+  // Fewer than second-level translation buffers have entries: rows may lie on pages of their own.
+  static constexpr int64_t kMostRows = 1280;
+
   bool HasNearRows(int v) const;
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 

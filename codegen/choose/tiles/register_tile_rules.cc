@@ -137,12 +137,13 @@ class Rules {
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
     const bool once = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
+    const bool on_amx = p_.dot_unit == DotUnit::kTiles;
     parts_.Grow(tile, reduced, once ? parts_.FirstCacheBytes() : 0.3 * device_.l2_bytes);
     parts_.Balance(tile, registers(), reduced);
+    if (once && on_amx) parts_.Balance(tile, registers(), reduced, parts_.NearRows(choice));
     p_.prefetch = once ? 1 : 0;  // else nothing comes from memory while a tile multiplies
     // Tile registers, and strips of a few columns with lanes along a reduction, take rows faster
     // than a last cache gives them: strips would be packed again.
-    const bool on_amx = p_.dot_unit == DotUnit::kTiles;
     const bool has_few_columns = e_.is_reduction(vector_dimension_);
     parts_.Grow(tile, rows,
                 on_amx            ? RowBytesOfTiles(device_)

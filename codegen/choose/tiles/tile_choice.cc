@@ -148,6 +148,11 @@ class Ranking {
       choice.tile[d] = choice.lanes;
       TryVectors(choice);
     }
+    // A vector that has all of a short dimension, and lanes that are off.
+    if (e_.is_reduction(d) || size(d) >= FullLanes(e_, device_)) return;
+    if (size(d) == lanes || !HasMaskedVectors(e_, device_)) return;
+    choice.lanes = choice.tile[d] = size(d);
+    TryVectors(choice);
   }
 
   void TryVectors(TileChoice choice) {
@@ -365,6 +370,23 @@ int64_t FullLanes(const Expression& expression, const DeviceDescription& device)
   return std::max<int64_t>(1, device.simd_bytes / bytes);
 }
 
+bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device) {
+  constexpr int kLeastBytes = 4;  // of an element
+  std::vector<Buffer> buffers = expression.inputs();
+  buffers.insert(buffers.end(), expression.outputs().begin(), expression.outputs().end());
+  if (expression.store() != nullptr) {
+    const std::vector<Buffer>& stored = expression.store()->inputs;
+    buffers.insert(buffers.end(), stored.begin(), stored.end());
+  }
+  return device.simd_bytes >= kMaskedBytes &&
+         std::ranges::all_of(buffers, [](const Buffer& buffer) {
+           return buffer.boundary.kind == Boundary::Kind::kNone &&
+                  std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
+                    return SizeBytes(field.type) >= kLeastBytes;
+                  });
+         });
+}
+
 int64_t StrideAlong(const Buffer& buffer, int access, int d) {
   return buffer.Linearized(access).coefficients[d];
 }
@@ -375,7 +397,7 @@ bool HasRowsOfVectors(const Expression& expression, int v, int64_t lanes) {
   return std::ranges::all_of(expression.outputs(), [&](const Buffer& buffer) {
     bool begins_at_vectors = true;
     for (int d = 0; d < expression.rank(); ++d) {
-      begins_at_vectors &= d == v || StrideAlong(buffer, 0, d) % lanes == 0;
+      begins_at_vectors &= d == v || StrideAlong(buffer, 0, d) % RoundUpToPowerOfTwo(lanes) == 0;
     }
     return StrideAlong(buffer, 0, v) == 1 && (is_long || begins_at_vectors);
   });

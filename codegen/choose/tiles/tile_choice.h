@@ -15,6 +15,8 @@
 
 namespace mdh {
 
+// Devices whose vectors are as long load and store lanes of them by masks.
+inline constexpr int64_t kMaskedBytes = 64;
 // How often all inputs must be read for TileChoice::has_short_parts.
 inline constexpr double kLeastReuseOfShortParts = 4;
 
@@ -50,6 +52,9 @@ double RunsOf(absl::Span<const int64_t> runs, size_t input);
 
 // Of a vector of the widest type that f's parameters and results are computed in.
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
+// Whether vectors of all elements of the expression can be loaded and stored in part, at no more
+// cost than others. At boundaries that is done lane by lane.
+bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device);
 // Elements between the places of neighbours along dimension d.
 int64_t StrideAlong(const Buffer& buffer, int access, int d);
 // Whether vectors of so many results along dimension v are where they can pass the caches: rows

@@ -42,9 +42,8 @@ constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
 constexpr double kLaneInL2 = 6, kLaneInMemory = 40;  // of rows that push each other out of caches
 constexpr double kPartOfReductions = 512;
-constexpr double kMaskedStore = 1.5;       // with its shuffle
-constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
-constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
+constexpr double kMaskedStore = 1.5;  // with its shuffle
+constexpr double kLaneCycles = 1.5;   // of combining vectors whose lanes must be moved
 
 constexpr double kFunction = 20;  // as many operations as exp or a logarithm stands for
 
@@ -305,7 +304,8 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
 
 double TileCost::CostOfLoad(const TileChoice& choice, int input,
                             const std::vector<int64_t>& strides) const {
-  const int64_t along = strides[choice.vector_dimension];
+  const int v = choice.vector_dimension;
+  const int64_t along = strides[v];
   if (along == 0) return 1;
   if (along != 1) {
     return IsShuffledStride(along, choice.lanes)
@@ -314,7 +314,7 @@ double TileCost::CostOfLoad(const TileChoice& choice, int input,
   }
   bool is_aligned = inputs_[input].strides.size() == 1;
   for (int d = 0; d < e_.rank(); ++d) {
-    is_aligned &= d == choice.vector_dimension || strides[d] % choice.lanes == 0;
+    is_aligned &= d == v || strides[d] % RoundUpToPowerOfTwo(choice.lanes) == 0;
   }
   return is_aligned ? 1 : kUnalignedLoad;
 }
@@ -431,7 +431,7 @@ double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
     const double each = 2 * rows > LinesKept(stride * 4) ? kLaneInMemory : kLaneInL2;
     return each * static_cast<double>(lanes) * std::max(1.0, points / kPartOfReductions);
   }
-  const bool has_masks = device_.simd_bytes >= kMaskedStoreBytes;
+  const bool has_masks = device_.simd_bytes >= kMaskedBytes;
   if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
     return kMaskedStore * static_cast<double>(std::abs(stride));
   }

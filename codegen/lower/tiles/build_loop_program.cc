@@ -9,6 +9,7 @@
 #include "codegen/lower/tiles/tile_function.h"
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/digits.h"
+#include "core/base/round.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -61,7 +62,7 @@ class TileProgramBuilder : public LevelWalk {
             .arrays = plan_.targets(),
             .outputs = plan_.outputs(),
             .store = plan_.store_pointers(),
-            .lanes = plan_.lanes(),
+            .lanes = static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())),
             .may_reorder = Reassociates(plan_.numerics())};
   }
   void Finish(const ResultArrays& arrays) override {

@@ -254,18 +254,22 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
     return pieces;
   }
   int width = d == vector_dimension_ ? lanes_ : 1;
+  const auto add = [&](int64_t offset, int64_t lanes) {
+    const int64_t all = RoundUpToPowerOfTwo(lanes);
+    pieces.push_back({offset, static_cast<int>(all), 1, static_cast<int>(all - lanes)});
+  };
   // A tile reads what it adds to before it stores: one vector may repeat points of another.
   const bool overlaps =
       parameters().remainder != Remainder::kVariants && !is_reduction(d) && width <= points;
   for (int64_t offset = 0; offset < points; offset += width) {
     if (overlaps) {
-      pieces.push_back({std::min(offset, points - width), width});
+      add(std::min(offset, points - width), width);
       continue;
     }
     // Narrower vectors for the rest; single points along a reduction, whose results would need
     // accumulators of their own for every width.
     while (width > points - offset) width = is_reduction(d) ? 1 : width / 2;
-    pieces.push_back({offset, width});
+    add(offset, std::min<int64_t>(width, points - offset));
   }
   return pieces;
 }

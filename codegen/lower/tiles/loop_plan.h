@@ -38,6 +38,7 @@ struct TilePiece {
   int64_t offset;
   int width;
   int depth = 1;  // neighbours that are in one word (LoopPlan::dot)
+  int off = 0;    // last lanes that have no point: they are computed, but neither read nor written
 };
 
 // One of the tiles that end a dimension.
@@ -104,6 +105,7 @@ class LoopPlan {
   // one would and has fewer points.
   const std::vector<LastTile>& last_tiles(int d) const { return last_tiles_[d]; }
   int vector_dimension() const { return vector_dimension_; }  // -1: none
+  // Points of a whole vector, which has lanes that are off if these are no power of two.
   int lanes() const { return lanes_; }
   // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
   // the one before.

@@ -377,7 +377,7 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
 TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
                                                   std::vector<std::string> names) const {
   Final final{point, point.width(), std::move(names),
-              std::vector<int64_t>(static_cast<size_t>(plan_.rank()), 0)};
+              std::vector<int64_t>(static_cast<size_t>(plan_.rank()), 0), point.off()};
   const int v = plan_.vector_dimension();
   if (v >= 0 && !plan_.is_reduction(v)) final.lane_steps[v] = 1;
   return final;

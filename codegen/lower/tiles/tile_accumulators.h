@@ -71,6 +71,7 @@ class TileAccumulators {
     int width;
     std::vector<std::string> names;
     std::vector<int64_t> lane_steps;  // from one lane's point to that of the next; per dimension
+    int off = 0;                      // last lanes without a point
   };
   // Where final values go.
   struct Destination {

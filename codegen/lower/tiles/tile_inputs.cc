@@ -178,8 +178,8 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   const bool stays_short = narrow != nullptr && narrow->parameter == parameter;
   const auto load = [&](const Index& at, int width, int64_t stride) {
     const LoopValueType loaded{type, width};
-    return stays_short && width > 1 ? MakeLoad(address.pointer, at, loaded, stride)
-                                    : LoadValue(address.pointer, at, loaded, stride);
+    if (stays_short && width > 1) return MakeLoad(address.pointer, at, loaded, stride);
+    return LoadValue(address.pointer, at, loaded, stride, width > 1 ? point.off() : 0);
   };
   return LoadOnce(address, point, "", plan_.StagedInput(b) == nullptr ? SizeBytes(type) : 0, load,
                   block);
@@ -216,7 +216,8 @@ LoopValue TileInputs::LoadOnce(const Address& address, const TilePoint& point,
   // Two accesses may begin at one element and go on with different ones.
   const std::string key =
       absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width),
-                     absl::StrCat(width == 1 ? 0 : stride), std::string(what)},
+                     absl::StrCat(width == 1 ? 0 : stride),
+                     absl::StrCat(width == 1 ? 0 : point.off()), std::string(what)},
                     "|");
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
@@ -246,12 +247,32 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
   }
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
   const LoopValue value =
-      LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, place.indices,
-                      place.lane_steps, place.lanes, InsideOfAll(plan_.expression(), ref));
+      place.lanes > 1 && point.off() > 0
+          ? LanesThatAreOn(parameter, place, point.off())
+          : LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, place.indices,
+                            place.lane_steps, place.lanes, InsideOfAll(plan_.expression(), ref));
   const std::string variable = names_.Unique(
       absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});
   return loads_[key] = MakeNamed(variable, value->type);
+}
+
+// One by one: those behind them are of no point, perhaps not even of the buffer.
+LoopValue TileInputs::LanesThatAreOn(int parameter, const InsidePlace& place, int off) const {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  std::vector<LoopValue> lanes;
+  for (int l = 0; l < place.lanes - off; ++l) {
+    std::vector<Index> indices;
+    for (size_t x = 0; x < place.indices.size(); ++x) {
+      indices.push_back(place.indices[x] + Index(l * place.lane_steps[x]));
+    }
+    lanes.push_back(LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, indices, {},
+                                    /*lanes=*/1, InsideOfAll(plan_.expression(), ref)));
+  }
+  const ScalarType type = lanes[0]->type.scalar;
+  lanes.resize(static_cast<size_t>(place.lanes), MakeLiteral(ScalarValue::Zero(type)));
+  return MakeJoinLanes(std::move(lanes));
 }
 
 // Of the point, `further` points further along a dimension.

@@ -8,6 +8,12 @@ int TilePoint::width() const {
   return lanes;
 }
 
+int TilePoint::off() const {
+  int lanes = 0;
+  for (const TilePiece& piece : pieces) lanes += piece.off;
+  return lanes;
+}
+
 std::vector<TilePoint> TileBox(const LoopPlan& plan, const std::vector<int64_t>& points,
                                bool reduced) {
   std::vector<TilePoint> box(1);

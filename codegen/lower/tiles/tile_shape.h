@@ -12,6 +12,7 @@ namespace mdh {
 struct TilePoint {
   std::vector<TilePiece> pieces;
   int width() const;  // lanes
+  int off() const;    // of these
 };
 
 // The points of a tile with points[d] points in dimension d: those of the reduced dimensions, or

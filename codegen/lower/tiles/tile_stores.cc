@@ -54,8 +54,8 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
     for (int r = 0; r < results(); ++r) {
       const ResultTarget& target = plan_.targets()[r];
       const OutputElement at = ElementOf(target, final.point, origins);
-      LoopValue value =
-          LoadValue(at.pointer, at.offset, {at.type, final.width}, StrideOf(target, final));
+      LoopValue value = LoadValue(at.pointer, at.offset, {at.type, final.width},
+                                  StrideOf(target, final), final.off);
       old.push_back(NamedInBlock(std::move(value), names_, add));
       now.push_back(FinalValue(final, r));
     }
@@ -75,7 +75,7 @@ void TileAccumulators::StoreFinal(const Final& final, const std::vector<Index>& 
   std::vector<LoopValue> values;
   for (int r = 0; r < results(); ++r) values.push_back(FinalValue(final, r));
   if (to.applies_store) {
-    StoredPoint point{{}, final.width, final.lane_steps};
+    StoredPoint point{{}, final.width, final.lane_steps, final.off};
     for (int d = 0; d < plan_.rank(); ++d) {
       point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
     }
@@ -85,7 +85,7 @@ void TileAccumulators::StoreFinal(const Final& final, const std::vector<Index>& 
     const OutputElement at = ElementOf(to.targets[n], final.point, origins);
     const int64_t stride = StrideOf(to.targets[n], final);
     body.push_back({StoreElements{at.pointer, at.offset, StoredValue(values[n], at.type), stride,
-                                  to.streams && stride == 1}});
+                                  to.streams && stride == 1 && final.off == 0, final.off}});
   }
 }
 

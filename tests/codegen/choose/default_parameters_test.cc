@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/decomposition/constraints.h"
@@ -328,6 +329,27 @@ TEST(DefaultParametersTest, WorkItemsAreLanesOnCpusUnderOpenCl) {
   EXPECT_EQ(shares.Block(), (Three{16, 1, 1}));
   EXPECT_EQ(shares.Grid(), (Three{2, 1, 1}));
   EXPECT_EQ(lanes.tile[2], std::vector<int64_t>{1});
+}
+
+// Strips of bytes that few rows use once: of as many points as there are pages that are found fast.
+TEST(DefaultParametersTest, NarrowStripsThatAreUsedOnceAreOfFewPages) {
+  DeviceDescription device = Cpu();
+  device.cores = 1;
+  device.isa = "x86-64 avx512_vnni amx_int8";
+  device.features = FeaturesOf(device);
+  for (const auto& [columns, points] : {std::pair<int64_t, int64_t>{4096, 64}, {2048, 128}}) {
+    const Result<Expression> expression = ParseExpression(
+        "m<T = int32 | I = 1, J = 1, K = 1> := out_view<T>( C: (i,j,k) -> (i,j) ) o "
+        "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<uint8,int8>( A: (i,j,k) -> (i,k), "
+        "B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = T(A) * T(B) }",
+        {{"I", "16"}, {"J", std::to_string(columns)}, {"K", "4096"}});
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    const SystemModel model = OpenMpSimdRegistersModel();
+    const TuningParameters p =
+        DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
+    ASSERT_EQ(p.dot_unit, DotUnit::kTiles);
+    EXPECT_EQ(p.tile[InnermostMemoryLayer(model) - 1][2], points) << ToText(p);
+  }
 }
 
 }  // namespace

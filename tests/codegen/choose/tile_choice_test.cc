@@ -60,6 +60,18 @@ TEST(TileChoiceTest, WiderRegistersHaveLargerTiles) {
   EXPECT_LE(accumulators, 28);
 }
 
+TEST(TileChoiceTest, ShortDimensionsAreOneVectorWhereLanesCanBeOff) {
+  const Expression few = Shipped("matmul.mdh", {{"I", "512"}, {"J", "7"}, {"K", "14"}});
+  const TileChoice best = Best(few, NumericsPolicy::kReassociate, WideDevice());
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_EQ(best.lanes, 7);
+  EXPECT_EQ(best.tile[1], 7);
+  EXPECT_EQ(Best(few, NumericsPolicy::kReassociate).lanes, 4);
+  const Expression halves =
+      Shipped("matmul.mdh", {{"T", "fp16"}, {"I", "512"}, {"J", "7"}, {"K", "14"}});
+  EXPECT_NE(Best(halves, NumericsPolicy::kReassociate, WideDevice()).lanes, 7);
+}
+
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
   const Expression conv = Shipped("conv2d.mdh", {{"P", "224"}, {"Q", "224"}});
   const TileChoice best = Best(conv, NumericsPolicy::kReassociate);

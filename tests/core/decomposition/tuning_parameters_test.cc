@@ -97,6 +97,21 @@ TEST_F(TuningParametersTest, LevelsAreALoweringForCaches) {
   EXPECT_EQ(levels->Order(PhaseKind::kScalar), levels->parameters().phase.order);
 }
 
+TEST_F(TuningParametersTest, LanesOfNoPowerOfTwoAreAllOfADimension) {
+  const auto status = [&](const std::string& tiles, const std::string& lanes) {
+    const std::string all = "8,7,5|8,7,5|8,7,5|";
+    return Validate(
+        MatMul(8, 7, 5), model_, device_,
+        *ParseTuningParameters(absl::StrCat("model=OpenMP+SIMD+RM; tile=", all, tiles, "|", lanes,
+                                            "|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                                            "inputs=in_place:0,1:-1|in_place:0,1:-1")));
+  };
+  EXPECT_TRUE(status("2,7,1", "1,7,1").ok());
+  const std::string error = "tuning parameters: lanes must be a power of two up to 64, not ";
+  EXPECT_EQ(status("2,6,1", "1,3,1").message(), absl::StrCat(error, 3));  // a part
+  EXPECT_EQ(status("2,1,5", "1,1,5").message(), absl::StrCat(error, 5));  // reduced
+}
+
 TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
   parameters_.numerics = NumericsPolicy::kFixedTree;
   EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; numerics=tree");

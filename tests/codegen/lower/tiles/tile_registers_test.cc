@@ -82,5 +82,24 @@ TEST(TileRegistersTest, OtherResultsComeToVectorsRowByRow) {
               Not(HasSubstr("sums[")));
 }
 
+// Beside them: vectors of which the last lane has no point.
+TEST(TileRegistersTest, LanesThatAreOffAreNeitherLoadedNorStored) {
+  const Result<Expression> expression = ParseExpression(
+      "product<T = fp32> := out_view<T>( y: (i,j,k) -> (i,j) ) o md_hom<8,7,5>( f, (++, ++, +) ) o "
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }",
+      {});
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  const auto parameters = ParseTuningParameters(
+      "model=OpenMP+SIMD+RM; tile=8,7,5|8,7,5|8,7,5|2,7,1|1,7,1|1,1,1; "
+      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1",
+      *expression);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  const auto low = Lower(*expression, OpenMpSimdRegistersModel(), {}, *parameters);
+  ASSERT_TRUE(low.ok()) << low.status();
+  const std::string text = ToText(BuildLoopProgram(LoopPlan(*low)));
+  EXPECT_THAT(text, HasSubstr("fp32x8 B_0 = fp32x8 B[B_at, stride 1, 1 off]\n"));
+  EXPECT_THAT(text, HasSubstr("y[i * 7 + 7, stride 1, 1 off] = y_i1_j0\n"));
+}
+
 }  // namespace
 }  // namespace mdh::tile_registers_test

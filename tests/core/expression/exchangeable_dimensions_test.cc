@@ -71,7 +71,7 @@ TEST(ExchangeableDimensions, MayBeIndices) {
   const auto of = [](const std::string& value) {
     return ExchangeableDimensions(
         Parsed("e := out_view<int64>( y: (i,j) -> (i,j) ) o md_hom<7,7>( f, (++, ++) ) o "
-               "inp_view<int64>( x: (i,j) -> (0) ) where f(a)[i,j] -> y { y = " +
+               "inp_view<int64>( x: (i,j) -> (0) ) where f(a) -> y { y = " +
                value + " }"));
   };
   EXPECT_THAT(of("a * (i + j)"), ElementsAre(ElementsAre(0, 1)));

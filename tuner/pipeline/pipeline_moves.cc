@@ -25,7 +25,7 @@ constexpr int kOtherGroupsEvery = 3;
 // Configurations of a step that are no new kernels, until another step has its turn.
 constexpr int kMostRepeated = 50;
 
-bool IsIn(const std::vector<JointGroup>& groups, size_t step) {
+bool IsOfGroup(const std::vector<JointGroup>& groups, size_t step) {
   return std::ranges::any_of(groups, [&](const JointGroup& group) {
     return std::cmp_greater_equal(step, group.first) && std::cmp_less_equal(step, group.last);
   });
@@ -185,7 +185,7 @@ void PipelineMoves::AddSteps(Kind& kind) const {
   double all = 0;
   for (size_t s = 0; s < pipeline.steps().size(); ++s) {
     const Expression& step = pipeline.steps()[s].expression;
-    if (IsIn(kind.best.parameters.groups, s) || step.points() == 0) continue;
+    if (IsOfGroup(kind.best.parameters.groups, s) || step.points() == 0) continue;
     StepMoveOptions options = {
         .numerics = options_.numerics, .technique = options_.technique, .seed = options_.seed};
     if (!said.empty() && !said[s].is_free()) options.schedule = said[s];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/unit_tensor.h"
 #include "core/decomposition/validate.h"

@@ -83,7 +83,7 @@ std::vector<int64_t> RegisterDecompositions::LaneCounts(
       counts.push_back(p_.size(static_cast<int>(d)));
   }
   std::ranges::sort(counts);
-  counts.erase(std::ranges::unique(counts).begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
 

@@ -1,6 +1,7 @@
 // Contractions of one buffer with itself (Gram matrices) and rows at any pitch on matrix units,
 // executed thread by thread: what is in shared memory, or packed, once for both operands.
 #include "absl/strings/str_cat.h"
+#include "core/decomposition/unit_plan.h"
 #include "tests/codegen/lower/units/unit_case.h"
 #include "tests/sanitized.h"
 

@@ -75,6 +75,11 @@ def test_every_case_has_peers_that_count():
         assert len({p.name for p in peers}) == len(peers)
 
 
+def test_sums_of_squares_fit_their_type():
+    halves = [case for case in cases_of(sample_of(7, 200, "gram")) if case.id.endswith("_fp16")]
+    assert halves and all(case.bindings["K"] <= 1 << 15 for case in halves)
+
+
 def test_no_family_and_no_class_are_errors():
     with pytest.raises(CaseError, match="there is no family 'nothing'; there are products, "):
         sample_of(1, 1, "gram,nothing")

@@ -23,6 +23,7 @@
 namespace mdh::tuning_loop_test {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -363,6 +364,9 @@ TEST_F(TuningLoop, ALackDuringTheSearchKeepsWhatTheTrialsHaveShown) {
 // With a real runner.
 using TuningWithRunner = RunnerTest;
 
+// Of candidates that a search gives up, on a busy machine compilers, too.
+auto IsSlow() { return AnyOf(HasSubstr("did not end"), HasSubstr("compiling took longer")); }
+
 TEST_F(TuningWithRunner, MatMulOfUnevenSizes) {
   Result<std::unique_ptr<Runner>> started = Runner::Start(Options());
   ASSERT_TRUE(started.ok()) << started.status();
@@ -378,7 +382,7 @@ TEST_F(TuningWithRunner, MatMulOfUnevenSizes) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->trials, 16);
   // Slow candidates are possible, wrong ones are not.
-  EXPECT_THAT(failures, Each(HasSubstr("did not end")));
+  EXPECT_THAT(failures, Each(IsSlow()));
   EXPECT_GT(result->default_ns, 0);
   EXPECT_GT(result->loop_nest_ns, 0);
   // A round is one call where a candidate took long, as any does that the machine holds up.
@@ -424,7 +428,7 @@ TEST_F(TuningWithRunner, RunnersThatAreKilledLoseNoTrial) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->trials, trials);
   EXPECT_GE(killed, kills / 2);
-  EXPECT_THAT(failures, Each(HasSubstr("did not end")));
+  EXPECT_THAT(failures, Each(IsSlow()));
 }
 
 TEST_F(TuningLoop, ABudgetThatIsExtendedWhileItRunsIsUsed) {

@@ -124,6 +124,14 @@ def test_files_are_merged_and_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_numbers_that_json_does_not_have_are_null(tmp_path):
+    path = tmp_path / "results.json"
+    errors = {"tuned": float("inf"), "cuBLAS": [float("nan"), 0.5]}
+    write_results(Results({}, [{**row("gram", 1.0), "largest_error": errors}]), path)
+    assert "Infinity" not in path.read_text() and "NaN" not in path.read_text()
+    assert read_results(path).rows[0]["largest_error"] == {"tuned": None, "cuBLAS": [None, 0.5]}
+
+
 def test_a_list_of_rows_alone_is_read(tmp_path):
     path = tmp_path / "figures.json"
     path.write_text(json.dumps([row("dot", 1.0)]))

@@ -56,7 +56,16 @@ def read_results(path: pathlib.Path) -> Results:
 def write_results(results: Results, path: pathlib.Path) -> None:
     """Replaces the file at once, so that there is always a complete one. Errors: ResultsError."""
     content = {"machine": results.machine, "figures": results.rows}
-    write_text(path, json.dumps(content, indent=1) + "\n")
+    write_text(path, json.dumps(_with_finite_numbers(content), indent=1, allow_nan=False) + "\n")
+
+
+def _with_finite_numbers(value: Any) -> Any:
+    """JSON has no others, as errors of wrong results may be: null."""
+    if isinstance(value, dict):
+        return {key: _with_finite_numbers(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_finite_numbers(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_text(path: pathlib.Path, text: str) -> None:

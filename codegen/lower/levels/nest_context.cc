@@ -130,13 +130,21 @@ void NestContext::AppendGuard(int d, std::vector<Condition>* conditions) const {
   conditions->push_back(Less(Point(d), Index(size(d))));
 }
 
+// Levels nest in any order: the last row of a block is that of the last parts of all levels inside
+// of it, which need not be neighbours.
 Condition NestContext::BlockIsKept() const {
   const auto first = [&](int d) {
     return Sum([&](int n) {
       return level(n).level.dimension == d && shape().is_core(n) ? level(n).tile : 0;
     });
   };
-  return Less(first(mirror_->column), first(mirror_->row) + Index(shape().CorePart(mirror_->row)));
+  int64_t rows = 1;  // from its first one to its last one
+  for (int n = 0; n < count(); ++n) {
+    if (level(n).level.dimension == mirror_->row && !shape().is_core(n)) {
+      rows += (level(n).parts - 1) * level(n).tile;
+    }
+  }
+  return Less(first(mirror_->column), first(mirror_->row) + Index(rows));
 }
 
 Condition NestContext::PointIsKept() const {

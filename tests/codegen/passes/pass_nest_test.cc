@@ -233,49 +233,62 @@ TEST(PassNestTest, ClustersComputeWhatPartialResultsDo) {
   }
 }
 
-// Random configurations of `text` in which blocks store what is below the diagonal twice, against
-// the same ones in which they compute all.
-int CompareWithAll(const std::string& text) {
-  const Expression expression = *ParseExpression(text);
-  const SystemModel model = CudaModel();
-  const DeviceDescription device = Device(DeviceKind::kCuda);
-  int compared = 0;
-  const uint64_t first = FreshSeed();
-  for (uint64_t seed = first; seed < first + kSeeds && compared < kCompared; ++seed) {
-    Rng rng(seed);
-    auto parameters =
-        RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
-    if (!parameters) continue;
-    parameters->mirrors = true;
-    const auto half = Lower(expression, model, device, *parameters);
-    parameters->mirrors = false;
-    const auto all = Lower(expression, model, device, *parameters);
-    if (!half.ok() || !all.ok()) continue;
-    const LoopProgram program = *BuildNestProgram(*half, device);
-    if (IsNotEvaluated(program) || Threads(program) > kMaxThreads) continue;
-    if (ToText(program).find("on or below the diagonal") == std::string::npos) continue;
-    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
-    EXPECT_EQ(Outputs(*half, optimized), Outputs(*all, *BuildNestProgram(*all, device)))
-        << seed << "\n"
-        << ToText(expression) << ToText(*parameters) << "\n"
-        << ToText(optimized);
-    ++compared;
-    if (testing::Test::HasFailure()) break;
-  }
-  return compared;
+// Expects of the configuration that blocks compute the same where they store what is below the
+// diagonal twice as where they compute all; false where that is not to be compared.
+bool CompareWithAll(const Expression& expression, const SystemModel& model,
+                    const DeviceDescription& device, TuningParameters parameters) {
+  parameters.mirrors = true;
+  const auto half = Lower(expression, model, device, parameters);
+  parameters.mirrors = false;
+  const auto all = Lower(expression, model, device, parameters);
+  if (!half.ok() || !all.ok()) return false;
+  const LoopProgram program = *BuildNestProgram(*half, device);
+  if (IsNotEvaluated(program) || Threads(program) > kMaxThreads) return false;
+  if (ToText(program).find("on or below the diagonal") == std::string::npos) return false;
+  const LoopProgram optimized = Optimize(program, {.unroll = parameters.unroll});
+  EXPECT_EQ(Outputs(*half, optimized), Outputs(*all, *BuildNestProgram(*all, device)))
+      << ToText(expression) << ToText(parameters) << "\n"
+      << ToText(optimized);
+  return true;
 }
 
+constexpr char kGram[] = R"(
+    gram := out_view<int32>( y: (i,j,k) -> (i,j) ) o md_hom<11,11,6>( f, (++, ++, +) ) o
+      inp_view<int32>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) )
+    where f(a, b) -> c { c = a * b })";
+constexpr char kMirroredSums[] = R"(
+    sums := out_view<int32,int64>( y[9,23]: (i,b,j) -> (8-j,2*i), z: (i,b,j) -> (j,i) ) o
+      md_hom<9,2,9>( f, (++, +, ++) ) o inp_view<int32>( x: (i,b,j) -> (b,i), (i,b,j) -> (b,j) )
+    where f(a, b) -> (s: int32, n: int64) { s = a + b; n = int64(max(a, b)) })";
 TEST(PassNestTest, HalfOfEqualResultsIsWhatAllAre) {
-  for (const char* text : {R"(
-         gram := out_view<int32>( y: (i,j,k) -> (i,j) ) o md_hom<11,11,6>( f, (++, ++, +) ) o
-           inp_view<int32>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) )
-         where f(a, b) -> c { c = a * b })",
-                           R"(
-         sums := out_view<int32,int64>( y[9,23]: (i,b,j) -> (8-j,2*i), z: (i,b,j) -> (j,i) ) o
-           md_hom<9,2,9>( f, (++, +, ++) ) o inp_view<int32>( x: (i,b,j) -> (b,i), (i,b,j) -> (b,j) )
-         where f(a, b) -> (s: int32, n: int64) { s = a + b; n = int64(max(a, b)) })"}) {
-    EXPECT_GE(CompareWithAll(text), kCompared / 2) << text;
+  for (const char* text : {kGram, kMirroredSums}) {
+    const Expression expression = *ParseExpression(text);
+    const SystemModel model = CudaModel();
+    const DeviceDescription device = Device(DeviceKind::kCuda);
+    int compared = 0;
+    const uint64_t first = FreshSeed();
+    for (uint64_t seed = first; seed < first + kSeeds && compared < kCompared; ++seed) {
+      Rng rng(seed);
+      const auto parameters =
+          RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
+      if (!parameters) continue;
+      if (CompareWithAll(expression, model, device, *parameters)) ++compared;
+      if (testing::Test::HasFailure()) break;
+    }
+    EXPECT_GE(compared, kCompared / 2) << text;
   }
+}
+
+// Threads with larger parts than the block's: i = 4 * thread + block.
+TEST(PassNestTest, RowsOfABlockNeedNotBeNeighbours) {
+  const Expression expression = *ParseExpression(kGram);
+  const auto parameters = ParseTuningParameters(
+      "model=CUDA; tile=4,1,6|4,1,6|1,1,5|1,1,5|1,1,1; order=2,0,1|2,0,1|1,0,2|0,2,1|0,1,2; "
+      "inputs=in_place:0,1:-1; accumulate=registers; assign=(3,1)(1,2)(4,3)|(2,1)(2,2)(2,3)|"
+      "(1,1)(3,2)(3,3)|(4,2)(4,1)(1,3)|(5,3)(5,2)(5,1); results=1,1,1|1,1,1|1,1,1|1,1,1|1,2,2",
+      expression);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_TRUE(CompareWithAll(expression, CudaModel(), Device(DeviceKind::kCuda), *parameters));
 }
 
 // Rows of 8 elements of which the first and the last do not exist, or rows that are left at both

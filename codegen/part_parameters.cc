@@ -46,8 +46,10 @@ TuningParameters ParametersOfPart(const Pipeline& pipeline, const JointSteps& jo
   const JointPart::Step& step = joint.part.steps[n];
   const DeviceDescription one = OnePart(device, threads);
   if (!BackendOf(device.kind).has_blocks) {
-    return DefaultParameters(step.expression, model, one, numerics,
-                             PartsPerCopy(pipeline, joint, n, device));
+    TuningParameters p = DefaultParameters(step.expression, model, one, numerics,
+                                           PartsPerCopy(pipeline, joint, n, device));
+    p.mirrors = false;  // without effect on a part
+    return p;
   }
   std::vector<bool> in_part;
   for (const PartBuffer& input : step.inputs) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -18,6 +19,7 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/device/backends.h"
+#include "core/expression/dependences.h"
 #include "core/schedule/parameters_as_decisions.h"
 #include "core/text/printer.h"
 
@@ -45,21 +47,30 @@ bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) 
   return 2 * largest >= kLargest;
 }
 
+LoopProgram LoweredTiles(const LowLevelExpression& low_level,
+                         const std::optional<ExchangeablePair>& mirror) {
+  if (HasSeparateStrips(low_level.expression(), low_level.parameters())) {
+    const Expression separate = WithSeparateAccesses(low_level.expression());
+    const SystemModel& model = low_level.model();
+    return LoweredTiles(LowerUnchecked(separate, model,
+                                       WithSeparateStrips(low_level.parameters(), separate, model)),
+                        mirror);
+  }
+  const bool may_be_empty = low_level.shape().NeedsPresence();
+  return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level, mirror));
+}
+
 // All but what FillUnreached adds.
 Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device,
                             StoredResults stored) {
   if (low_level.parameters().lowering == Lowering::kLevels) {
     return BuildNestProgram(low_level, device, stored);
   }
-  if (HasSeparateStrips(low_level.expression(), low_level.parameters())) {
-    const Expression separate = WithSeparateAccesses(low_level.expression());
-    const SystemModel& model = low_level.model();
-    return Lowered(LowerUnchecked(separate, model,
-                                  WithSeparateStrips(low_level.parameters(), separate, model)),
-                   device, stored);
+  std::optional<ExchangeablePair> mirror;
+  if (low_level.parameters().mirrors && stored == StoredResults::kFinal) {
+    mirror = FirstExchangeablePair(low_level.expression());
   }
-  const bool may_be_empty = low_level.shape().NeedsPresence();
-  return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level));
+  return LoweredTiles(low_level, mirror);
 }
 
 // Stages whose threads do nothing but share items have fewer of them in a block where the device

@@ -89,9 +89,12 @@ double Workers(const Facts& facts, const DesignRanges& ranges) {
   return std::min(facts.cores, static_cast<double>(ranges.most_threads));
 }
 
-// Whole parts that some core has.
+// Whole parts that some core has. Of parts on the diagonal of exchangeable dimensions cores of
+// hosts may leave out some points, so that these are shared, not parts.
 double PartsOfOne(const Facts& facts, const DesignRanges& ranges) {
-  return std::max(1.0, Ceil(WholeParts(facts.sizes, ranges.part), Workers(facts, ranges)));
+  const double parts = WholeParts(facts.sizes, ranges.part), workers = Workers(facts, ranges);
+  const bool shares_points = facts.is_host && facts.equal_results > 1;
+  return std::max(1.0, shares_points ? parts / workers : Ceil(parts, workers));
 }
 
 // Points that some core computes.
@@ -285,7 +288,8 @@ double JoinCycles(const Facts& facts, const DesignRanges& ranges) {
 
 double CoreLoadCycles(const Facts& facts, const DesignRanges& ranges) {
   if (!facts.is_host) return 0;
-  double bytes = -kHostRegisterBytes;  // which may be there from parts before
+  // Which may be there from parts before, however little of equal results a part has.
+  double bytes = -kHostRegisterBytes * facts.equal_results;
   for (const PointWork::Read& read : facts.reads) {
     bytes += Points(ranges.part, read.distinct) * read.element_bytes;
   }

@@ -83,7 +83,7 @@ class DesignBound {
     double joins = 0;          // DeviceRates::joins
     double vector_bytes = 16;  // of the widest vectors of a host
     // Blocks leave out results that are equal to others (BlockChoices::mirrors): of so many parts,
-    // rounded up, one is left.
+    // rounded up, one is left. Cores of hosts leave out as many of all points.
     double equal_results = 1;
   };
 

@@ -6,11 +6,12 @@
 #include "codegen/choose/default_block_parameters.h"
 #include "codegen/choose/fusion_choice.h"
 #include "codegen/choose/keyed_variants.h"
-#include "codegen/choose/tiles/register_tile_rules.h"
+#include "codegen/choose/tiles/mirror_choice.h"
 #include "codegen/choose/tiles/remainder_choice.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/choose/unit_variants.h"
 #include "core/decomposition/constraints.h"
+#include "core/expression/dependences.h"
 #include "core/expression/one_point.h"
 
 namespace mdh {
@@ -98,8 +99,8 @@ bool MayStream(const Expression& e, const SystemModel& model, const DeviceDescri
   return bytes > device.l2_bytes && StoresRows(e, model, p) && Validate(e, model, device, p).ok();
 }
 
-// The same with the other compilers, and with results that stay in caches, or pass them. `e`: with
-// the dimensions fused that the parameters fuse.
+// The same with the other compilers, with results that stay in caches, or pass them, and with all
+// or half of those that are equal. `e`: with the dimensions fused that the parameters fuse.
 std::vector<TuningParameters> Variants(const Expression& e, const SystemModel& model,
                                        const TuningParameters& p, const DeviceDescription& device) {
   std::vector<TuningParameters> variants;
@@ -111,6 +112,10 @@ std::vector<TuningParameters> Variants(const Expression& e, const SystemModel& m
   if (p.streams_results || MayStream(e, model, device, p)) {
     variants.push_back(p);
     variants.back().streams_results = !p.streams_results;
+  }
+  if (p.lowering == Lowering::kTiles && FirstExchangeablePair(e)) {
+    variants.push_back(p);
+    variants.back().mirrors = !p.mirrors;
   }
   return variants;
 }
@@ -156,7 +161,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
   std::vector<TuningParameters> starts;
   const auto add = [&](const FusedTile& choice, int64_t threads) {
     const Expression& fused = choice.fusion->expression;
-    TuningParameters p = ParametersOfTile(fused, model, device, numerics, threads, choice.tile);
+    TuningParameters p = BestParametersOfTile(fused, model, device, numerics, threads, choice.tile);
     if (!Validate(fused, model, device, p).ok()) return;
     p.remainder = RemainderByCounting(fused, model, device, p);
     p.fused = choice.fusion->fused;

@@ -40,7 +40,7 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
-using Mirror = NestContext::Mirror;
+using Mirror = ExchangeablePair;
 
 constexpr int64_t kUsualThreads = 1024;  // of a block at most, where a device does not say
 
@@ -389,9 +389,7 @@ class NestProgramBuilder : public LevelWalk {
 
 std::optional<Mirror> MirrorOf(const LowLevelExpression& low_level, StoredResults stored) {
   if (!low_level.parameters().mirrors || stored != StoredResults::kFinal) return std::nullopt;
-  const std::vector<std::vector<int>> groups = ExchangeableDimensions(low_level.expression());
-  if (groups.empty()) return std::nullopt;
-  return Mirror{.row = groups[0][0], .column = groups[0][1]};
+  return FirstExchangeablePair(low_level.expression());
 }
 
 Result<LoopProgram> BuildNest(const LowLevelExpression& low_level, const DeviceDescription& device,

@@ -33,6 +33,10 @@ class Digits {
 // numbers that follow each other.
 Index DigitAt(const Index& number, int64_t stride, int64_t values, int64_t count);
 
+// Number `number` of 0, count - 1, 1, count - 2, ...: where parts have the more to do the greater
+// their number is, those that follow each other have about as much together, whichever they are.
+Index Folded(const Index& number, int64_t count);
+
 // Declares the indices of the point with that number among those along `dimensions`, of which the
 // last varies fastest. Gives the indices of all dimensions: 0 where there is one point, and along
 // others. `names`: by dimension.

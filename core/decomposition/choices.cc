@@ -290,10 +290,8 @@ std::vector<ChoiceValue> OfferKeyed(const ChoiceTarget& t) {
 }
 
 constexpr int64_t kFlags[] = {0, 1}, kFirstTwo[] = {1, 2}, kFirstThree[] = {1, 2, 3};
-constexpr int64_t kPrefetched[] = {0, 2, 8, 32};
-constexpr int64_t kResident[] = {0, 2, 4};
-constexpr int64_t kCombinations[] = {1, 2, 3, 4};
-constexpr int64_t kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
+constexpr int64_t kPrefetched[] = {0, 2, 8, 32}, kCombinations[] = {1, 2, 3, 4};
+constexpr int64_t kResident[] = {0, 2, 4}, kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
 constexpr int64_t kEarlySteps[] = {2, 4, 1, 3}, kSwizzles[] = {1, 2, 4, 8, 16};
 
 // ---- The table ----
@@ -463,10 +461,11 @@ constexpr Choice kChoices[] = {
                                          .lack = OverlapLack,
                                          .own_obstacle = OverlapObstacle,
                                          .steps = kFirstThree}),
+    // Spaces of tiles offer both, of blocks it is for designs.
     Number<&BlockChoices::mirrors>({.key = "results_of",
                                     .words = {"all", "half"},
                                     .first_word = 0,
-                                    .lowerings = kBlocks,
+                                    .lowerings = kBlocks | kTiles,
                                     .needs_fused_phases = true,
                                     .may_differ = HasEqualResults,
                                     .own_obstacle = MirrorsObstacle,

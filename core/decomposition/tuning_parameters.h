@@ -293,9 +293,9 @@ struct BlockChoices {
   // of what they read in common. As many of them as divide the grid; 1: row by row.
   int swizzle = 1;
   CopyOverlap copy_overlap = CopyOverlap::kNone;
-  // Of two exchangeable dimensions (ExchangeableDimensions), blocks compute results on and below
-  // the diagonal and store those below it twice; blocks above it end at once. Without effect where
-  // results go to arrays of partial results first.
+  // Of two exchangeable dimensions (ExchangeableDimensions), blocks, or register tiles, compute
+  // results on and below the diagonal, and those below it are stored twice; those above it do not.
+  // Without effect where results go to arrays of partial results first, and in joint groups.
   bool mirrors = false;
 
   friend bool operator==(const BlockChoices&, const BlockChoices&) = default;

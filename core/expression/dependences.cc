@@ -187,6 +187,12 @@ std::vector<std::vector<int>> ExchangeableDimensions(const Expression& e) {
   return groups;
 }
 
+std::optional<ExchangeablePair> FirstExchangeablePair(const Expression& expression) {
+  const std::vector<std::vector<int>> groups = ExchangeableDimensions(expression);
+  if (groups.empty()) return std::nullopt;
+  return ExchangeablePair{.row = groups[0][0], .column = groups[0][1]};
+}
+
 double MostEqualResults(const Expression& expression) {
   double results = 1;
   for (const std::vector<int>& group : ExchangeableDimensions(expression)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/expression/expression.h"
@@ -40,6 +41,13 @@ std::vector<bool> NeededResults(const Expression& expression);
 // r[i,j] and r[j,i] are equal. Groups of two or more, ascending; none with prefix sums or a store
 // function, or where f has too many instructions for it to be found out.
 std::vector<std::vector<int>> ExchangeableDimensions(const Expression& expression);
+
+// Two of them, where there are such: of results on both sides of the diagonal, those where the
+// index along `row` is the smaller one are equal to others.
+struct ExchangeablePair {
+  int row, column;
+};
+std::optional<ExchangeablePair> FirstExchangeablePair(const Expression& expression);
 
 // How often results are there because of that, at most: the product of the factorials of the
 // groups' sizes. And the share of all results that are left where each is computed once.

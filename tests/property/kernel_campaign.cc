@@ -1,8 +1,8 @@
-// kernel_campaign [PAIRS [SEED [tiles|products] [sanitized] [first=N]]]: judges random pairs of
-// expression and configuration, 5,000 unless told, or products on tile registers, or all kinds of
-// products, from number N of that seed on; `sanitized`: kernels under gcc's sanitizers; prints what
-// is needed to reproduce a failure. Exit status 1 if there was one, 2 for a word that makes no
-// sense, 3 if there are no sanitizers.
+// kernel_campaign [PAIRS [SEED [tiles|products|pairs] [sanitized] [first=N]]]: judges random pairs
+// of expression and configuration, 5,000 unless told, or products on tile registers, or all kinds
+// of products, or pairs of rows of one buffer, from number N of that seed on; `sanitized`: kernels
+// under gcc's sanitizers; prints what is needed to reproduce a failure. Exit status 1 if there was
+// one, 2 for a word that makes no sense, 3 if there are no sanitizers.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
       options.only_tiles = true;
     } else if (word == "products") {
       options.only_products = true;
+    } else if (word == "pairs") {
+      options.only_pairs_of_rows = true;
     } else if (word == "sanitized") {
       is_sanitized = true;
     } else if (word.substr(0, 6) == "first=") {

@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "absl/strings/substitute.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/default_parameters.h"
@@ -211,6 +214,55 @@ Expression RandomProduct(Rng& rng, bool for_tiles) {
   return *ParseExpression(text, {{"I", size()}, {"J", size()}, {"K", size()}});
 }
 
+// Of all pairs of rows of one buffer, in a batch: results that are equal to others, in outputs that
+// go by any order of indices, forwards and backwards.
+Expression RandomPairsOfRows(Rng& rng, bool for_tiles) {
+  struct Types {
+    const char* row;
+    const char* result;
+  };
+  static constexpr Types kTypes[] = {{"bf16", "fp32"}, {"int8", "int32"}, {"uint8", "int32"},
+                                     {"fp32", "fp32"}, {"fp64", "fp64"},  {"fp16", "fp32"},
+                                     {"fp16", "fp16"}, {"int16", "int64"}};
+  static constexpr const char* kValues[] = {"$0(a) * $0(b)", "$0(a) + $0(b)", "max($0(a), $0(b))",
+                                            "abs($0(a) - 1) * abs($0(b) - 1)"};
+  static constexpr const char* kRows[] = {"i,k", "k,i", "n,i,k", "n,k,i", "i,n,k", "k,i,n"};
+  static constexpr const char* kDimensions[] = {"n,i,j,k", "i,j,n,k", "j,k,i,n", "i,n,j,k",
+                                                "k,j,n,i"};
+  static constexpr const char* kOutputs[] = {"y: $0 -> (n,i,j)", "y: $0 -> (j,n,i)",
+                                             "y: $0 -> (i,j,n)", "y[$1,$2,$1]: $0 -> (j,$3-n,i)",
+                                             "y[$2,$4,$1]: $0 -> (n,2*i,$5-j)"};
+  static constexpr int64_t kSizes[] = {1, 2, 5, 16, 17, 23, 29, 31, 37, 47, 64, 65};
+  const Types types = kTypes[Below(rng, for_tiles ? 3 : std::size(kTypes))];
+  const bool is_product = for_tiles || Below(rng, 2) == 0;
+  const int64_t rows = kSizes[Below(rng, std::size(kSizes))], batch = 1 + Below(rng, 3),
+                points = for_tiles ? 1 + Below(rng, 140) : kSizes[Below(rng, std::size(kSizes))];
+  const std::string dimensions = kDimensions[Below(rng, std::size(kDimensions))];
+  const std::string at = absl::StrCat("(", dimensions, ")");
+  const std::string row = kRows[Below(rng, std::size(kRows))];
+  const std::string column = absl::StrReplaceAll(row, {{"i", "j"}});
+  const std::string output = absl::Substitute(kOutputs[Below(rng, std::size(kOutputs))], at, rows,
+                                              batch, batch - 1, 2 * rows, rows - 1);
+  const bool has_two = !for_tiles && Below(rng, 4) == 0;
+  const std::string operation = is_product || Below(rng, 2) == 0 ? "+" : "max";
+  const std::string value =
+      absl::Substitute(kValues[is_product ? 0 : Below(rng, std::size(kValues))], types.result);
+  std::vector<std::string> sizes, operators;
+  for (const char d : dimensions) {
+    if (d == ',') continue;
+    sizes.push_back(absl::StrCat(d == 'n' ? batch : d == 'k' ? points : rows));
+    operators.push_back(d == 'k' ? operation : "++");
+  }
+  const std::string text =
+      absl::StrCat("pairs := out_view<", types.result, has_two ? ",int64" : "", ">( ", output,
+                   has_two ? absl::StrCat(", z: ", at, " -> (i,n,j)") : "", " ) o\n  md_hom<",
+                   absl::StrJoin(sizes, ","), ">( f, (", absl::StrJoin(operators, ", "),
+                   ") ) o\n  inp_view<", types.row, ">( x: ", at, " -> (", row, "), ", at, " -> (",
+                   column, ") )\nwhere f(a, b) -> (r: ", types.result, has_two ? ", m: int64" : "",
+                   ") { r = ", value, has_two ? "; m = int64(min(a, b))" : "", " }");
+  return *ParseExpression(text, {});
+}
+
 // Uniform over the space; of products, more often a walk away from the default, as searches go:
 // most configurations of a space have the smallest of register tiles.
 TuningParameters RandomParameters(const MdhSpace& space, const TuningParameters& start,
@@ -242,9 +294,12 @@ std::optional<std::string> JudgeOne(uint64_t seed, const PairOptions& pairs,
   options.max_points = 2048;
   options.special_values = seed % 3 == 1;  // every third has nan, infinities and others
   options.empty_one_in = 40;
-  const bool is_product = on_tiles || Below(rng, 4) == 0 || pairs.only_products;
-  const Expression expression =
-      is_product ? RandomProduct(rng, on_tiles) : RandomExpression(rng, options);
+  const bool is_product =
+      on_tiles || Below(rng, 4) == 0 || pairs.only_products || pairs.only_pairs_of_rows;
+  const bool has_equal = is_product && (pairs.only_pairs_of_rows || Below(rng, 8) == 0);
+  const Expression expression = has_equal    ? RandomPairsOfRows(rng, on_tiles)
+                                : is_product ? RandomProduct(rng, on_tiles)
+                                             : RandomExpression(rng, options);
   const SystemModel model = on_tiles ? OpenMpSimdRegistersModel() : RandomModel(rng);
   DeviceDescription device = RandomDevice(rng, compilers);
   if (on_tiles) {
@@ -269,6 +324,12 @@ std::optional<std::string> JudgeOne(uint64_t seed, const PairOptions& pairs,
   // Spaces stream large outputs only.
   if (!expression.is_empty() && Below(rng, 4) == 0)
     parameters.streams_results = parameters.lowering == Lowering::kTiles;
+  // Of dimensions that are not fused.
+  if (has_equal && Below(rng, 4) != 0 && parameters.lowering == Lowering::kTiles) {
+    TuningParameters half = parameters;
+    half.mirrors = true;
+    if (Validate(expression, model, device, half).ok()) parameters = std::move(half);
+  }
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);

@@ -10,10 +10,11 @@ namespace mdh {
 struct PairOptions {
   int pairs = 500;
   uint64_t seed = 1;
-  int first = 0;               // number of the first pair of that seed
-  int processes = 2;           // compilers and kernels at the same time
-  bool only_tiles = false;     // products on tile registers, or what is near to these
-  bool only_products = false;  // of matrices, with more dimensions, and of three operands
+  int first = 0;                    // number of the first pair of that seed
+  int processes = 2;                // compilers and kernels at the same time
+  bool only_tiles = false;          // products on tile registers, or what is near to these
+  bool only_products = false;       // of matrices, with more dimensions, and of three operands
+  bool only_pairs_of_rows = false;  // results that are equal to others
 };
 
 struct PairReport {

@@ -31,5 +31,17 @@ TEST(RandomPairsTest, ProductsOnTileRegisters) {
   EXPECT_EQ(report.failures, 0);
 }
 
+// Results that are equal to others, of which most configurations compute half.
+TEST(RandomPairsTest, PairsOfRows) {
+  PairOptions options;
+  options.pairs = 40;
+  options.seed = FreshSeed();
+  options.only_pairs_of_rows = true;
+  const PairReport report =
+      JudgeRandomPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_GE(report.pairs, 36);
+  EXPECT_EQ(report.failures, 0);
+}
+
 }  // namespace
 }  // namespace mdh::random_pairs_test

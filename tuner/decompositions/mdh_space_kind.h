@@ -136,6 +136,8 @@ class MdhSpaceKind {
   // With `takes_pinned`, also what a schedule names: no constraint of the space is about them.
   int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue,
                 bool takes_pinned = false);
+  // The same with these values, whatever the row offers.
+  int AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values);
   // Parameters for choices of which whatever is offered goes with all that the space has.
   void AddFreeChoices(std::initializer_list<absl::string_view> keys);
   int choice(absl::string_view key) const;
@@ -171,7 +173,6 @@ class MdhSpaceKind {
   };
 
   ChoiceParameter& Entry(const Choice& row);
-  int AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values);
   bool HasFixedParts() const;
   std::optional<Formula> AnyFormulaOf(const Decision& decision) const;
   Formula OptionFormula(const Decision& decision) const;

@@ -10,6 +10,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 
@@ -40,6 +41,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   AddFreeChoices({"prefetch"});
   AddRemainder();
   AddFreeChoices({"compiler"});
+  if (!ExchangeableDimensions(e_).empty()) AddChoiceOf(ChoiceOf("results_of"), {{0}, {1}});
 }
 
 // ---- Lanes ----

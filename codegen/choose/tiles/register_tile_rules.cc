@@ -69,6 +69,7 @@ class Rules {
     for (int d = 0; d < e_.rank(); ++d) registers()[d] = d == vector_dimension_ ? lanes_ : 1;
     if (!HasRegisters()) return;
     registers() = choice.tile;
+    mirrors_ = choice.mirrors;
     p_.independent_accumulators = choice.independent_accumulators;
     p_.dot = choice.dot;
     p_.dot_unit = choice.dot_unit;
@@ -226,14 +227,15 @@ class Rules {
 
   void ChooseCoreTiles() {
     p_.tile[0] = Sizes();
-    int64_t wanted = threads_;
+    // Of results on one side of a diagonal each has two parts, the larger one with the smaller.
+    int64_t wanted = mirrors_ && threads_ > 1 ? 2 * threads_ : threads_;
     // Results in the output have rows that should stay whole.
     if (p_.accumulate_in == AccumulateIn::kOutput &&
         OutputBytes() <= static_cast<double>(device_.l2_bytes)) {
       wanted = SplitOverCores(/*reduced=*/true, wanted);
     }
     wanted = SplitOverCores(/*reduced=*/false, wanted);
-    if (wanted > 1 && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
+    if (wanted > 1 && !mirrors_ && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
     ShrinkInsideCores();
   }
 
@@ -300,7 +302,7 @@ class Rules {
       if (!packed_in_caches_[b] || StrideAlong(buffer, 0, d) == 0) continue;
       worth = std::max(worth, StrideAlong(buffer, 0, vector_dimension_) == 1 ? 0.05 : 0.2);
     }
-    return worth;
+    return mirrors_ ? 2 * worth : worth;  // as there are twice as many parts
   }
 
   // Makes the part of a core a little larger if its number of register tiles has no divisor near
@@ -446,7 +448,7 @@ class Rules {
     const int v = vector_dimension_;
     if (!HasRegisters() || v < 0 || e_.is_reduction(v) || e_.has_prefix_sum()) return;
     double bytes = OutputBytes();
-    if (bytes <= static_cast<double>(device_.l2_bytes)) return;
+    if (bytes <= static_cast<double>(device_.l2_bytes) || mirrors_) return;
     for (const Buffer& buffer : e_.inputs())
       bytes += ReuseOf(e_, buffer) <= 1 ? static_cast<double>(buffer.size_bytes()) : 0;
     const bool is_kept = bytes < static_cast<double>(device_.l3_bytes);
@@ -474,6 +476,7 @@ class Rules {
   const int innermost_;
   const int64_t threads_;
   TuningParameters p_;
+  bool mirrors_ = false;
   int vector_dimension_ = -1;
   int64_t lanes_ = 1;
   std::vector<bool> packed_in_caches_;  // per input; empty: none is

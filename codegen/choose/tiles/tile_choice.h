@@ -35,7 +35,8 @@ struct TileChoice {
   int dot = 0;        // TuningParameters::dot
   int64_t group = 1;  // elements of its words
   DotUnit dot_unit = DotUnit::kVectors;
-  double cycles = 0;  // estimate, for all points
+  bool mirrors = false;  // for BlockChoices::mirrors, which only parts of cores depend on here
+  double cycles = 0;     // estimate, for all points
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the

@@ -16,10 +16,13 @@ TileEstimate::TileEstimate(const Expression& expression, const SystemModel& mode
       model_(model),
       device_(device),
       innermost_(InnermostMemoryLayer(model)),
+      pair_(FirstExchangeablePair(expression)),
       cost_(e_, device, numerics) {}
 
 double TileEstimate::Cycles(const TuningParameters& p) const {
-  return std::max(1.0, cost_.Cycles(ChoiceOf(p)) * BusiestShare(p));
+  const double cycles = cost_.Cycles(ChoiceOf(p));
+  if (!Mirrors(p)) return std::max(1.0, cycles * BusiestShare(p));
+  return cycles * ShareOnDiagonal(p) * BusiestOfMirrored(p) + StoringAgain(p);
 }
 
 // The register tile, and how inputs are read in it.
@@ -55,17 +58,80 @@ bool TileEstimate::HasShortParts(const TuningParameters& p) const {
   return parts.FootprintBytes(part, 1) <= parts.FirstCacheBytes();
 }
 
+double TileEstimate::Cores(const TuningParameters& p) const {
+  const int threads = p.threads == TuningParameters::kAllThreads
+                          ? device_.cores
+                          : std::min(p.threads, device_.cores);
+  return std::max(1, threads);
+}
+
 // Of all points, what the core has that has most.
 double TileEstimate::BusiestShare(const TuningParameters& p) const {
   double parts = 1;
   for (int d = 0; d < e_.rank(); ++d) {
     parts *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p.tile[0][d]));
   }
-  const int threads = p.threads == TuningParameters::kAllThreads
-                          ? device_.cores
-                          : std::min(p.threads, device_.cores);
-  const auto cores = static_cast<double>(std::max(1, threads));
-  return std::ceil(parts / cores) / parts;
+  return std::ceil(parts / Cores(p)) / parts;
+}
+
+// ---- Half of equal results ----
+
+bool TileEstimate::Mirrors(const TuningParameters& p) const {
+  if (!p.mirrors || !pair_) return false;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d) && p.tile[0][d] < e_.dimensions()[d].size) return false;
+  }
+  return true;
+}
+
+// Of all register tiles those with a point on or below the diagonal.
+double TileEstimate::ShareOnDiagonal(const TuningParameters& p) const {
+  const std::vector<int64_t>& tile = p.tile[innermost_];
+  const auto size = static_cast<double>(e_.dimensions()[pair_->row].size);
+  return std::min(1.0,
+                  0.5 + static_cast<double>(tile[pair_->row] + tile[pair_->column]) / 2 / size);
+}
+
+// Of these, what the core has that has most: parts have the more the greater their numbers are, and
+// are folded (Folded).
+double TileEstimate::BusiestOfMirrored(const TuningParameters& p) const {
+  constexpr double kManyParts = 4096;
+  double of_pair = 1, all = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    const auto along = static_cast<double>(CeilDivide(e_.dimensions()[d].size, p.tile[0][d]));
+    if (d == pair_->row || d == pair_->column) of_pair *= along;
+    all *= along;
+  }
+  if (of_pair == 1 || all > kManyParts) return BusiestShare(p);
+  const auto parts = static_cast<int64_t>(all);
+  const auto cores = static_cast<int64_t>(Cores(p));
+  int64_t most = 0;
+  for (int64_t core = 0; core < cores; ++core) {
+    int64_t own = 0;
+    for (int64_t n = parts * core / cores; n < parts * (core + 1) / cores; ++n) {
+      const int64_t part = n % 2 == 0 ? n / 2 : parts - 1 - n / 2;
+      own += 2 * part + 1;
+    }
+    most = std::max(most, own);
+  }
+  return static_cast<double>(most) / static_cast<double>(parts * parts);
+}
+
+// Of the stage that does so, and of the threads that wait for each other in front of it.
+double TileEstimate::StoringAgain(const TuningParameters& p) const {
+  constexpr double kTransposed = 2.5, kScattered = 5;  // of a result, measured
+  constexpr double kBarrier = 3000;
+  double results = 0.5;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);
+  }
+  double each = 0;
+  for (const Buffer& output : e_.outputs()) {
+    const bool has_rows =
+        StrideAlong(output, 0, pair_->row) == 1 || StrideAlong(output, 0, pair_->column) == 1;
+    each += has_rows ? kTransposed : kScattered;
+  }
+  return results * each / Cores(p) + (Cores(p) > 1 ? kBarrier : 0);
 }
 
 }  // namespace mdh

@@ -1,9 +1,12 @@
 // What the throughput model of CPUs expects of a whole configuration.
 #pragma once
 
+#include <optional>
+
 #include "codegen/choose/tiles/tile_cost.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 
@@ -24,12 +27,18 @@ class TileEstimate {
  private:
   TileChoice ChoiceOf(const TuningParameters& parameters) const;
   bool HasShortParts(const TuningParameters& parameters) const;
+  double Cores(const TuningParameters& parameters) const;
   double BusiestShare(const TuningParameters& parameters) const;
+  bool Mirrors(const TuningParameters& parameters) const;
+  double ShareOnDiagonal(const TuningParameters& parameters) const;
+  double BusiestOfMirrored(const TuningParameters& parameters) const;
+  double StoringAgain(const TuningParameters& parameters) const;
 
   const Expression e_;  // CountedExpression
   const SystemModel& model_;
   const DeviceDescription& device_;
   int innermost_;
+  const std::optional<ExchangeablePair> pair_;
   TileCost cost_;
 };
 

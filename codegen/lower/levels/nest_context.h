@@ -11,6 +11,7 @@
 #include "codegen/program/loop_program.h"
 #include "codegen/program/record_views.h"
 #include "codegen/program/store_function.h"
+#include "core/expression/dependences.h"
 #include "core/pipeline/wide_sums.h"
 
 namespace mdh {
@@ -69,11 +70,8 @@ class NestContext {
   int64_t LargestFirstPoint(int n) const;
   // Blocks compute results on and below the diagonal of two exchangeable dimensions, row and
   // column.
-  struct Mirror {
-    int row, column;
-  };
-  void MirrorResults(Mirror mirror) { mirror_ = mirror; }
-  const std::optional<Mirror>& mirror() const { return mirror_; }
+  void MirrorResults(ExchangeablePair mirror) { mirror_ = mirror; }
+  const std::optional<ExchangeablePair>& mirror() const { return mirror_; }
   // The conditions that some point of the block is on or below the diagonal, and that the point at
   // hand is, or is below it.
   Condition BlockIsKept() const;
@@ -107,7 +105,7 @@ class NestContext {
   std::vector<std::string> first_points_;  // per place; empty: parts follow each other
   RecordViews views_{names_};
   std::vector<bool> is_whole_;
-  std::optional<Mirror> mirror_;
+  std::optional<ExchangeablePair> mirror_;
 };
 
 }  // namespace mdh

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codegen/lower/finish/finish_results.h"
+#include "codegen/lower/finish/mirror_results.h"
 #include "codegen/lower/tiles/staging.h"
 #include "codegen/lower/tiles/tile_function.h"
 #include "codegen/lower/walk/level_walk.h"
@@ -69,13 +70,28 @@ class TileProgramBuilder : public LevelWalk {
     AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
     if (!plan_.stores_at_last()) AppendFinishingStages(plan_.sums(), arrays, &program_);
   }
+  void Complete() override {
+    if (!plan_.mirror()) return;
+    program_.stages.push_back(
+        MirrorStage(expression(), {.dimensions = *plan_.mirror(),
+                                   .index_names = plan_.index_names(),
+                                   .outputs = plan_.outputs(),
+                                   .lanes = RoundDownToPowerOfTwo(plan_.lanes())}));
+  }
   Block Views() override { return plan_.views(); }
 
   // ---- Core layer ----
 
+  // Parts below the diagonal have more to do than those above it: whoever has one of these has one
+  // of the others next.
   Block ShareParts(int64_t parts, Block part) override {
+    const char* number = "part";
+    if (plan_.mirror()) {
+      number = "item";
+      part.insert(part.begin(), {DeclareIndex{"part", Folded(Index::Variable(number), parts)}});
+    }
     return {{DeclareIndex{"part_end", Index::ShareEnd(parts)}},
-            {For{"part", Index::ShareBegin(parts), Index::Variable("part_end"), 1, false,
+            {For{number, Index::ShareBegin(parts), Index::Variable("part_end"), 1, false,
                  ShareBlock(std::move(part))}}};
   }
 
@@ -121,6 +137,34 @@ class TileProgramBuilder : public LevelWalk {
         shape(), plan_.targets(), [&](int n) { return PartNumber(n); }, block);
   }
 
+  void EmitPart(Block* block) override { EmitKept(0, block); }
+
+  // ---- Results that are equal to others ----
+
+  // Level n and all inside of it, but where all of the part at hand is above the diagonal: its last
+  // row is before its first column. Tiles at the end of a dimension may have points of parts before
+  // theirs besides, which these compute, too.
+  void EmitKept(int n, Block* block) {
+    if (!plan_.mirror()) return EmitLevel(n, block);
+    const auto [row, column] = *plan_.mirror();
+    const DimensionRange rows = RangeOf(row);
+    const Index begin = RangeOf(column).begin;
+    if (begin.IsZero() ||
+        (begin.is_constant() && rows.end.is_constant() && begin.constant() < rows.end.constant())) {
+      return EmitLevel(n, block);
+    }
+    Block kept;
+    EmitLevel(n, &kept);
+    block->push_back(When({Less(begin, rows.end)}, std::move(kept)));
+  }
+
+  // Of the register tile, as far as it is fixed, else of the part.
+  DimensionRange RangeOf(int d) const {
+    if (state_.points[d] == 0) return state_.ranges[d];
+    const Index points(state_.points[d]);
+    return {state_.origins[d], state_.origins[d] + points, points};
+  }
+
   // ---- Memory layers ----
 
   void Enter(int n, Block* block) override {
@@ -143,7 +187,9 @@ class TileProgramBuilder : public LevelWalk {
   // What is inside of level n, where things are as the state says.
   void EmitInside(int n, State inside, Block* block) {
     std::swap(state_, inside);
-    EmitLevel(n + 1, block);
+    const int d = shape().levels()[n].level.dimension;
+    const bool moves = plan_.mirror() && (d == plan_.mirror()->row || d == plan_.mirror()->column);
+    moves ? EmitKept(n + 1, block) : EmitLevel(n + 1, block);
     std::swap(state_, inside);
   }
 

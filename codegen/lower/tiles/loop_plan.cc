@@ -23,8 +23,9 @@ bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) 
 
 }  // namespace
 
-LoopPlan::LoopPlan(LowLevelExpression low_level)
+LoopPlan::LoopPlan(LowLevelExpression low_level, std::optional<ExchangeablePair> mirror)
     : low_level_(std::move(low_level)),
+      mirror_(mirror),
       sums_(WithWideSums(low_level_.expression(), low_level_.parameters().numerics)) {
   NameAllocator names;
   names_ = NamesOf(expression(), names);
@@ -175,6 +176,7 @@ void LoopPlan::PlanResults() {
   uses_result_arrays_ = UsesResultArrays(sums(), shape().Slots(), in_outputs);
   stores_at_last_ = sums().finishes_results() && in_outputs && !expression().has_prefix_sum() &&
                     shape().Slots() == 1;
+  if (uses_result_arrays_ && !stores_at_last_) mirror_.reset();
   arrays_ = ArrayTargets(sums(), names_.outputs);
 }
 
@@ -281,7 +283,8 @@ bool LoopPlan::has_words_along(int d) const {
 }
 
 bool LoopPlan::shares_excess() const {
-  return dot_ && dot_sides_->flips_broadcast && !outer_loops_.empty() &&
+  // The tile that would count it may be one that is left out.
+  return dot_ && dot_sides_->flips_broadcast && !outer_loops_.empty() && !mirror_ &&
          !has_words_along(outer_loops_.back().dimension);
 }
 

@@ -14,6 +14,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/dot_plan.h"
 #include "core/decomposition/low_level_expression.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 
@@ -77,7 +78,9 @@ struct StagedCopy {
 // Immutable after construction; plain facts, no statements.
 class LoopPlan {
  public:
-  explicit LoopPlan(LowLevelExpression low_level);
+  // `mirror`: those that the configuration mirrors (BlockChoices::mirrors).
+  explicit LoopPlan(LowLevelExpression low_level,
+                    std::optional<ExchangeablePair> mirror = std::nullopt);
 
   const Expression& expression() const { return low_level_.expression(); }
   // With what results are combined by (WithWideSums).
@@ -170,6 +173,10 @@ class LoopPlan {
   const std::vector<std::string>& index_names() const { return names_.indices; }
   const std::vector<std::string>& output_names() const { return names_.outputs; }
 
+  // Tiles compute results on and below the diagonal of these dimensions, and a stage behind stores
+  // those below it again, above it. Not where stages make outputs of arrays, of all that is there.
+  const std::optional<ExchangeablePair>& mirror() const { return mirror_; }
+
   bool independent_accumulators() const { return parameters().independent_accumulators; }
   bool streams_results() const { return parameters().streams_results; }
   int prefetch() const { return parameters().prefetch; }  // iterations
@@ -188,6 +195,7 @@ class LoopPlan {
   bool HasRoomForTwo(int d) const;
 
   LowLevelExpression low_level_;
+  std::optional<ExchangeablePair> mirror_;
   Expression sums_;
   std::vector<PlannedLoop> outer_loops_;
   std::vector<int> inner_reductions_;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/transpose_tile.h"
 #include "codegen/lower/tiles/combine_lanes.h"
 #include "codegen/lower/tiles/dot_words.h"
-#include "codegen/lower/tiles/transpose_tile.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"

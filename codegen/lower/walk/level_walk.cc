@@ -21,6 +21,7 @@ LoopProgram LevelWalk::Build() {
     for (int d = 0; d < expression().rank(); ++d) arrays.part.push_back(shape_.CorePart(d));
     Finish(arrays);
   }
+  Complete();
   DeclareUsed(Views(), &program_);
   return std::move(program_);
 }

@@ -42,6 +42,8 @@ class LevelWalk {
   virtual ResultArrays Arrays() = 0;
   // Appends these arrays, and the stages that make outputs of them.
   virtual void Finish(const ResultArrays& arrays) = 0;
+  // Appends what stands behind all other stages.
+  virtual void Complete() {}
   // Pointers to fields of records, of which the program declares what it uses.
   virtual Block Views() = 0;
 

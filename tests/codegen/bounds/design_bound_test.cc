@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/text/parser.h"
 #include "tests/codegen/bounds/configuration_ranges.h"
 #include "tests/shipped_expression.h"
 
@@ -95,6 +96,22 @@ DeviceDescription Host() {
 
 DesignBound OnHost(const Expression& expression) {
   return DesignBound(expression, Host(), RatesOf(Host(), {}), NumericsPolicy::kReassociate);
+}
+
+// Four parts are one of four cores each, which may leave out what is equal to other results; what
+// is left of twelve parts eight cores share, however they are cut.
+TEST(DesignBound, CoresOfHostsShareEqualResults) {
+  const Expression gram = *ParseExpression(
+      "gram<T = fp32> := out_view<T>( y: (i,j,k) -> (i,j) ) o md_hom<120,120,64>( f, (++, ++, +) ) "
+      "o inp_view<T>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) ) where f(a, b) -> y { y = a * b }",
+      {});
+  const auto busiest = [](const DesignBound& bound, int64_t rows) {
+    return TimeOf(bound.Floors({.part = Box({rows, 120, 64})}), "the busiest core");
+  };
+  const DesignBound half = OnHost(gram), all = OnHost(Product("120", "120", "64"));
+  EXPECT_NEAR(busiest(half, 30), busiest(all, 30) / 2, 1e-3);
+  EXPECT_NEAR(busiest(half, 10), busiest(half, 15), 1e-3);
+  EXPECT_NEAR(busiest(all, 10), 2 * 10.0 / 15 * busiest(all, 15), 1e-3);
 }
 
 TEST(DesignBound, VectorsOfHostsHaveLanes) {

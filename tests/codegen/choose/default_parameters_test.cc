@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/nest_shape.h"
 #include "core/text/parser.h"
@@ -349,6 +350,31 @@ TEST(DefaultParametersTest, NarrowStripsThatAreUsedOnceAreOfFewPages) {
         DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
     ASSERT_EQ(p.dot_unit, DotUnit::kTiles);
     EXPECT_EQ(p.tile[InnermostMemoryLayer(model) - 1][2], points) << ToText(p);
+  }
+}
+
+// Of results that are equal to others rules compute one where a sum is long; their threads have as
+// many parts from both ends of the diagonal.
+TEST(DefaultParameters, ComputeHalfOfEqualResultsWhereThatPays) {
+  const auto rules = [](int64_t rows, int64_t points, const DeviceDescription& device) {
+    const Expression gram = *ParseExpression(
+        "gram<T = fp32 | N = 1, K = 1> := out_view<T>( y: (i,j,k) -> (i,j) ) o "
+        "md_hom<N,N,K>( f, (++, ++, +) ) o inp_view<T>( x: (i,j,k) -> (i,k), (i,j,k) -> (j,k) ) "
+        "where f(a, b) -> y { y = a * b }",
+        {{"N", std::to_string(rows)}, {"K", std::to_string(points)}});
+    return DefaultParameters(gram, OpenMpSimdRegistersModel(), device,
+                             NumericsPolicy::kReassociate);
+  };
+  DeviceDescription device = Cpu();
+  EXPECT_FALSE(rules(2000, 2, device).mirrors);
+  EXPECT_FALSE(rules(8, 1000, device).mirrors);
+  for (const int cores : {1, 2, 8}) {
+    device.cores = cores;
+    const TuningParameters p = rules(1000, 1000, device);
+    EXPECT_TRUE(p.mirrors) << cores;
+    const int64_t parts = CeilDivide(1000, p.tile[0][0]) * CeilDivide(1000, p.tile[0][1]);
+    EXPECT_GE(parts, cores == 1 ? 1 : 2 * cores - 1) << ToText(p);
+    EXPECT_EQ(p.tile[0][2], 1000);
   }
 }
 

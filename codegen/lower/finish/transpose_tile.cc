@@ -1,4 +1,4 @@
-#include "codegen/lower/tiles/transpose_tile.h"
+#include "codegen/lower/finish/transpose_tile.h"
 
 #include <utility>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "codegen/program/result_targets.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,12 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
 bool UsesResultArrays(const Expression& expression, int64_t slots, bool adds_to_targets) {
   return expression.has_prefix_sum() || slots > 1 ||
          (adds_to_targets && expression.finishes_results());
+}
+
+bool AreArrays(const std::vector<ResultTarget>& outputs, const std::vector<ResultTarget>& arrays) {
+  return std::ranges::equal(outputs, arrays, [](const ResultTarget& a, const ResultTarget& b) {
+    return a.type == b.type && a.offset == b.offset;
+  });
 }
 
 int64_t ResultArrayElements(const Expression& expression) { return expression.result_points(); }

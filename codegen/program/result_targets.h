@@ -44,15 +44,19 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
 // reductions run around what is added to them, and outputs are other values than those.
 bool UsesResultArrays(const Expression& expression, int64_t slots, bool adds_to_targets);
 
+// Whether outputs are such arrays, so that they can be kept there.
+bool AreArrays(const std::vector<ResultTarget>& outputs, const std::vector<ResultTarget>& arrays);
+
 // Elements of each of these arrays: the product of the sizes of dimensions that are not reduced.
 int64_t ResultArrayElements(const Expression& expression);
 
 // Results in such arrays, as the stages behind the computation find them.
 struct ResultArrays {
   std::vector<std::string> index_names;  // of loop variables, one per dimension
-  std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
-  std::vector<ResultTarget> outputs;     // what is stored
-  StorePointers store = {};              // what the store function reads
+  // One per result; scratch buffers of that name exist, or they are the outputs.
+  std::vector<ResultTarget> arrays;
+  std::vector<ResultTarget> outputs;  // what is stored
+  StorePointers store = {};           // what the store function reads
   // Partial results of a reduction: array n starts at element n * ResultArrayElements.
   int64_t slots = 1;
   // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
@@ -61,6 +65,9 @@ struct ResultArrays {
   // Of the vectors that stages on CPUs compute with where elements are neighbours.
   int lanes = 1;
   bool may_reorder = false;  // whether they may add lanes up in another order than that of points
+  // Elements of inputs that are the results, and are not in the arrays until prefix sums along the
+  // first dimension are; none: results are in the arrays.
+  std::vector<ResultTarget> terms = {};
 };
 
 // Scratch buffers for `slots` of each of `arrays`, one behind the other: one slot for each part of

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/choose/tiles/tile_estimate.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/fuse_dimensions.h"
@@ -17,6 +18,10 @@
 namespace mdh {
 namespace {
 
+// Of what rules are expected to take: measured parameters are worth more than an estimate, which
+// errs, but repaired ones may have lost their lanes, or copies that are worth it no more.
+constexpr double kMostTimesRules = 1.5;
+
 class Prediction {
  public:
   Prediction(const Expression& expression, const DeviceDescription& device,
@@ -26,7 +31,8 @@ class Prediction {
         key_(key),
         numerics_(PolicyFor(expression, static_cast<NumericsPolicy>(key.numerics_policy()))) {}
 
-  Result<PredictedKernel> FromRecord(const v1::TuningRecord& record) const {
+  // `or_rules`: an error also where rules are expected to give a faster kernel.
+  Result<PredictedKernel> FromRecord(const v1::TuningRecord& record, bool or_rules) const {
     MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParametersFor(device_, record));
     MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
     const std::optional<ExpressionShape> shape = ExpressionShape::Of(record.key().canonical_form());
@@ -45,9 +51,22 @@ class Prediction {
     }
     MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                          is_valid ? known : Repaired(known, model, shape->sizes));
+    if (or_rules && !is_valid && IsExpectedSlow(parameters)) {
+      return absl::FailedPreconditionError("parameters from rules are expected to be faster");
+    }
     MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, parameters));
     predicted.made_from = record.name();
     return predicted;
+  }
+
+  // From the first record that gives one.
+  Result<PredictedKernel> FromRecords(const std::vector<v1::TuningRecord>& records,
+                                      bool or_rules) const {
+    for (const v1::TuningRecord& record : records) {
+      Result<PredictedKernel> predicted = FromRecord(record, or_rules);
+      if (predicted.ok()) return predicted;
+    }
+    return absl::NotFoundError("no similar record gives a kernel");
   }
 
   // As they are.
@@ -68,6 +87,25 @@ class Prediction {
  private:
   TuningParameters ByRules() const {
     return DefaultParameters(expression_, TuningModel(device_.kind), device_, numerics_);
+  }
+
+  // By the model of costs, if that knows both.
+  bool IsExpectedSlow(const TuningParameters& parameters) const {
+    const std::optional<double> cycles = ExpectedCycles(parameters);
+    const std::optional<double> by_rules = cycles ? ExpectedCycles(ByRules()) : std::nullopt;
+    return by_rules && *cycles > kMostTimesRules * *by_rules;
+  }
+
+  // Of register tiles of CPUs; nullopt of others.
+  std::optional<double> ExpectedCycles(const TuningParameters& p) const {
+    const Result<SystemModel> model = SystemModelNamed(p.system_model);
+    const bool has_tiles = model.ok() && model->memory == MemoryKind::kCaches &&
+                           model->LayerWith(LayerRole::kRegisters) >= 0 &&
+                           p.lowering == Lowering::kTiles;
+    if (!has_tiles) return std::nullopt;
+    const Result<Expression> fused = WithFusedDimensions(expression_, p);
+    if (!fused.ok()) return std::nullopt;
+    return TileEstimate(*fused, *model, device_, numerics_).Cycles(p);
   }
 
   // The nearest parameters that are valid; `known` is for the given sizes.
@@ -112,20 +150,15 @@ class Prediction {
 Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
                                       const v1::KernelKey& key,
                                       const std::vector<v1::TuningRecord>& similar) {
-  Result<PredictedKernel> adapted = AdaptKernel(expression, device, key, similar);
-  if (adapted.ok()) return adapted;
-  return Prediction(expression, device, key).FromRules();
+  const Prediction prediction(expression, device, key);
+  Result<PredictedKernel> adapted = prediction.FromRecords(similar, /*or_rules=*/true);
+  return adapted.ok() ? adapted : prediction.FromRules();
 }
 
 Result<PredictedKernel> AdaptKernel(const Expression& expression, const DeviceDescription& device,
                                     const v1::KernelKey& key,
                                     const std::vector<v1::TuningRecord>& similar) {
-  const Prediction prediction(expression, device, key);
-  for (const v1::TuningRecord& record : similar) {
-    Result<PredictedKernel> predicted = prediction.FromRecord(record);
-    if (predicted.ok()) return predicted;
-  }
-  return absl::NotFoundError("no similar record gives a kernel");
+  return Prediction(expression, device, key).FromRecords(similar, /*or_rules=*/false);
 }
 
 Result<PredictedKernel> KernelWithParameters(const Expression& expression,

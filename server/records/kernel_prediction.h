@@ -21,7 +21,8 @@ struct PredictedKernel {
 };
 
 // From the first of `similar` (records of the same computation for such a device, the most
-// similar first) whose parameters, repaired to what the device allows, give code; else from rules.
+// similar first) whose parameters, repaired to what the device allows, give code that the cost
+// model does not expect to be much slower than that of rules, if it knows both; else from rules.
 // `key`: what is asked for. Errors: what the generator says of the parameters from rules.
 Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
                                       const v1::KernelKey& key,

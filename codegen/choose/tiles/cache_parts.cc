@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kBytesOfPage = 4096;
 constexpr int64_t kNearBytes = kBytesOfPage / 2;
+constexpr int64_t kFarBytes = 2 * kBytesOfPage;
+constexpr int64_t kFollowedRows = 16;
+constexpr double kPartsOfRows = 8;  // that the second-level cache keeps
 constexpr int64_t kNearPages = 64;  // that first-level translation buffers have entries for
 
 }  // namespace
@@ -91,6 +94,49 @@ void CacheParts::Grow(std::vector<int64_t>& part, const std::vector<int>& dimens
     if (best.empty()) return;
     part = std::move(best);
   }
+}
+
+void CacheParts::FollowRows(std::vector<int64_t>& part, const TileChoice& choice,
+                            const std::vector<int>& reduced) const {
+  const int v = choice.vector_dimension;
+  int64_t most = kMostRows;
+  for (int b = 0; v >= 0 && b < std::ssize(e_.inputs()); ++b) {
+    const Buffer& buffer = e_.inputs()[b];
+    if (choice.packed[b] || buffer.size_bytes() <= device_.l2_bytes) continue;
+    const bool is_across = std::ranges::any_of(reduced, [&](int d) {
+      const int64_t bytes = std::abs(StrideAlong(buffer, 0, d)) * buffer.type.size_bytes();
+      return size(d) > 1 && bytes >= kFarBytes && !IsWindow(d);
+    });
+    // Results are taken up again for every part.
+    const auto uses = static_cast<int64_t>(ReuseOf(e_, buffer));
+    if (is_across && !e_.is_reduction(v) && StrideAlong(buffer, 0, v) == 1)
+      most = std::min(most, std::max(kFollowedRows, 2 * uses));
+  }
+  if (most < kMostRows) Balance(part, choice.tile, reduced, most);
+}
+
+// Whether dimension d moves what some input reads where a dimension of the results does, too.
+bool CacheParts::IsWindow(int d) const {
+  return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
+    return std::ranges::any_of(buffer.accesses[0].indices, [&](const AffineIndex& index) {
+      bool is_moved = false;
+      for (int k = 0; k < e_.rank(); ++k) {
+        is_moved |= !e_.is_reduction(k) && size(k) > 1 && index.coefficients[k] != 0;
+      }
+      return is_moved && index.coefficients[d] != 0;
+    });
+  });
+}
+
+void CacheParts::KeepRowsOfWindows(std::vector<int64_t>& part, int v) const {
+  if (v < 0 || e_.is_reduction(v)) return;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d) && size(d) > 1 && !IsWindow(d)) return;
+  }
+  std::vector<int64_t> longer = part;
+  longer[v] = size(v);
+  const double bytes = FootprintBytes(longer, device_.cache_line_bytes);
+  if (kPartsOfRows * bytes <= static_cast<double>(device_.l2_bytes)) part = std::move(longer);
 }
 
 double CacheParts::LastCacheBytes() const {

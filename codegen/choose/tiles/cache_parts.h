@@ -33,6 +33,14 @@ class CacheParts {
   // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
   // it reads and writes the least more; of several, the first of `dimensions`.
   void Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions, double bytes) const;
+  // Makes a part of the reductions shorter where few results use what is read across rows of
+  // memory: it all comes from there, and what fetches lines ahead follows a few rows at a time.
+  void FollowRows(std::vector<int64_t>& part, const TileChoice& choice,
+                  const std::vector<int>& reduced) const;
+  // Where all reductions are windows, as those of poolings and depthwise convolutions: makes the
+  // part as long as rows along dimension v, if caches still keep many such parts. Pieces of rows
+  // would be read and written a few lines at a time, with others in between.
+  void KeepRowsOfWindows(std::vector<int64_t>& part, int v) const;
   // What a core may keep of the last cache.
   double LastCacheBytes() const;
   // As many parts of each dimension as there are, as equal as whole register tiles allow. Along
@@ -49,6 +57,7 @@ class CacheParts {
   static constexpr int64_t kMostRows = 1280;
 
   bool HasNearRows(int v) const;
+  bool IsWindow(int d) const;
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
   const Expression& e_;

@@ -105,6 +105,8 @@ class Rules {
     }
     std::vector<int64_t> tile = registers();
     parts_.Grow(tile, reduced, parts_.ReductionBytes(choice));  // reductions first
+    parts_.FollowRows(tile, choice, reduced);
+    parts_.KeepRowsOfWindows(tile, vector_dimension_);
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);

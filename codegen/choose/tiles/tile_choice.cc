@@ -250,7 +250,7 @@ class Ranking {
     const std::vector<int> rows = RowDimensions(choice);
     const int v = choice.vector_dimension;
     const bool has_reduced_lanes = v >= 0 && e_.is_reduction(v);
-    if (has_reduced_lanes && rows.empty()) TryShortRows(choice);
+    if (has_reduced_lanes && rows.empty()) TryManyRows(choice);
     for (size_t n = 0; n < rows.size(); ++n) {
       for (const int64_t count : RowCounts(rows[n], {2, 3, 4, 5, 6, 7, 8, 10, 12, 14})) {
         TileChoice one = choice;
@@ -272,10 +272,12 @@ class Ranking {
     }
   }
 
-  // Of reductions that use nothing again as many short rows as results have lanes, which are
-  // combined for all of them at once.
-  void TryShortRows(TileChoice choice) {
-    if (size(choice.vector_dimension) > kShortRow * choice.lanes) return;
+  // Of reductions that use nothing again as many rows as results have lanes, which are combined for
+  // all of them at once: of short rows, and of long ones that come from memory, which has more to
+  // do then.
+  void TryManyRows(TileChoice choice) {
+    const bool is_short = size(choice.vector_dimension) <= kShortRow * choice.lanes;
+    if (!is_short && !IsReadOnceInRows(kReadOnce)) return;
     for (int d = e_.rank() - 1; d >= 0; --d) {
       if (!e_.combine_operators()[d].is_concat() || size(d) < choice.lanes) continue;
       choice.tile[d] = choice.lanes;

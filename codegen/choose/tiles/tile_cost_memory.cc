@@ -18,6 +18,7 @@ constexpr double kTransposedVector = 1.3;  // its load, its store, or a shuffle 
 constexpr double kPackedLineCycles = 2;    // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
+constexpr double kLoneStreamCycles = 2;  // a line, for half as many rows at a time
 constexpr int64_t kL2Ways = 16;
 constexpr double kL2BytesPerCycle = 30, kFarBytesPerCycle = 10;
 constexpr double kTilesInL2 = 4;              // that use again what came to it
@@ -81,6 +82,12 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     // The rows of stencils were read a row or a plane before.
     const double streams = input.strides.size() > 1 ? 1 : Streams(choice, b);
     if (streams > kFewStreams) cycles += lines * kStreamCycles * (streams / kFewStreams - 1);
+    // What is fetched ahead of one long row is too little for memory to be busy.
+    const bool is_once = input.strides.size() == 1 && input.reuse < kLeastReuseOfShortParts;
+    const bool is_along_rows = v >= 0 && e_.is_reduction(v) && input.strides[0][v] == 1 &&
+                               e_.dimensions()[v].size * element >= kPageBytes / 2;
+    if (is_once && is_along_rows && streams < kFewStreams)
+      cycles += lines * kLoneStreamCycles * std::log2(kFewStreams / streams);
   }
   return cycles;
 }

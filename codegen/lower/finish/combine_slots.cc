@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/lower/finish/store_results.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/digits.h"
 #include "codegen/program/result_tuples.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/finish/finish_results.h"
+#include "codegen/lower/finish/store_results.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"

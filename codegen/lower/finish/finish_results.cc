@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/store_results.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
@@ -16,17 +17,15 @@ namespace {
 
 using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
 
-Index Offset(const ResultTarget& target, const std::vector<Index>& at) {
-  Index offset(0);
-  for (size_t d = 0; d < at.size(); ++d) offset = offset + at[d] * target.offset.coefficients[d];
-  return offset + Index(target.offset.constant);
-}
-
 // Building blocks of all finishing stages.
 class Finisher {
  public:
   Finisher(const Expression& expression, const ResultArrays& results)
-      : expression_(expression), results_(results), at_(expression.rank(), Index(0)) {
+      : expression_(expression),
+        results_(results),
+        terms_(results.terms),
+        in_place_(results.arrays[0].pointer == results.outputs[0].pointer),
+        at_(expression.rank(), Index(0)) {
     for (const std::string& name : results.index_names) names_.Reserve(name);
     for (const char* name : {"item", "line", "chunk", "slot", "part_begin", "part_end", "thread"}) {
       names_.Reserve(name);
@@ -70,6 +69,7 @@ class Finisher {
     program->stages.push_back(
         {absl::StrCat("Sum up every part along ", name, "."),
          Items([&](Block& block) { SumPart(is_last && parts_ == 1, block); })});
+    terms_.clear();
     if (parts_ == 1) return;
     for (const ResultTarget& array : results_.arrays) {
       program->scratch.push_back({OffsetName(array), array.type,
@@ -114,12 +114,14 @@ class Finisher {
   // ---- Values ----
 
   std::vector<LoopValue> LoadArrays(const Index& base, const std::vector<Index>& at) const {
-    std::vector<LoopValue> values;
-    for (const ResultTarget& array : results_.arrays) {
-      values.push_back(LoadValue(array.pointer, base + Offset(array, at), {array.type, width_}, 1));
-    }
-    return values;
+    return LoadResults(results_.arrays, base, at, width_);
   }
+  // What is summed up along d_.
+  std::vector<LoopValue> LoadTerms(const std::vector<Index>& at) const {
+    return LoadResults(terms_.empty() ? results_.arrays : terms_, Index(0), at, width_);
+  }
+  // Whether sums that are a term must be stored: it is not where it should be.
+  bool MovesTerms(bool stores) const { return !terms_.empty() || (stores && !in_place_); }
   void StoreArrays(const std::vector<Index>& at, const std::vector<LoopValue>& values,
                    Block& block) {
     StoreResults(results_.arrays, at, values, &block);
@@ -127,6 +129,11 @@ class Finisher {
   void StoreOutputs(const std::vector<Index>& at, const std::vector<LoopValue>& values,
                     Block& block) {
     EmitFinalResults(expression_, results_, at, values, names_, &block);
+  }
+  // To the outputs or, if later stages go on with them, to the arrays.
+  void StoreSums(const std::vector<Index>& at, const std::vector<LoopValue>& sums, bool finally,
+                 Block& block) {
+    finally ? StoreOutputs(at, sums, block) : StoreArrays(at, sums, block);
   }
   // variables = variables (+) right
   void AddNamed(const std::vector<LoopValue>& variables, std::vector<LoopValue> right,
@@ -137,7 +144,7 @@ class Finisher {
   // What is before an element, and the element.
   std::vector<LoopValue> SumWithHere(std::vector<LoopValue> before, const std::vector<Index>& at,
                                      Block& block) {
-    std::vector<LoopValue> here = LoadArrays(Index(0), at);
+    std::vector<LoopValue> here = LoadTerms(at);
     before = tuples_.Named(std::move(before), "before", &block);
     here = tuples_.Named(std::move(here), "here", &block);
     return tuples_.NamedSum(before, here, &block);
@@ -279,11 +286,9 @@ class Finisher {
       return vector_dimension_ == d_ && MayAddLanes() ? SumLineInVectors(stores, block)
                                                       : SumLine(begin, stores, block);
     }
-    if (stores) {
-      Append(InnerLoops(begin,
-                        [&](const std::vector<Index>& at, Block& inner) {
-                          StoreOutputs(at, LoadArrays(Index(0), at), inner);
-                        }),
+    if (MovesTerms(stores)) {
+      Append(InnerLoops(begin, [&](const std::vector<Index>& at,
+                                   Block& inner) { StoreSums(at, LoadTerms(at), stores, inner); }),
              block);
     }
     LoopAlong(
@@ -296,7 +301,7 @@ class Finisher {
                               const std::vector<LoopValue> sum =
                                   SumWithHere(LoadArrays(Index(0), before), at, inner);
                               StoreArrays(at, sum, inner);
-                              if (stores) StoreOutputs(at, sum, inner);
+                              if (stores && !in_place_) StoreOutputs(at, sum, inner);
                             }),
                  loop);
         },
@@ -305,17 +310,16 @@ class Finisher {
 
   // Nothing inside: the sum stays in variables.
   void SumLine(const Index& begin, bool stores, Block& block) {
-    const std::vector<LoopValue> total =
-        tuples_.Variables(LoadArrays(Index(0), At(begin)), "total", &block);
-    if (stores) StoreOutputs(At(begin), total, block);
+    const std::vector<LoopValue> total = tuples_.Variables(LoadTerms(At(begin)), "total", &block);
+    if (MovesTerms(stores)) StoreSums(At(begin), total, stores, block);
     AddElements(begin + Index(1), total, stores, block);
   }
   void AddElements(const Index& begin, const std::vector<LoopValue>& total, bool stores,
                    Block& block) {
     const std::vector<Index> at = At(Index::Variable(results_.index_names[d_]));
     Block loop;
-    AddNamed(total, LoadArrays(Index(0), at), "here", loop);
-    stores ? StoreOutputs(at, total, loop) : StoreArrays(at, total, loop);
+    AddNamed(total, LoadTerms(at), "here", loop);
+    StoreSums(at, total, stores, loop);
     block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), 1, false,
                          ShareBlock(std::move(loop))}});
   }
@@ -335,7 +339,7 @@ class Finisher {
     const int lanes = width_ = results_.lanes;
     const std::vector<Index> at = At(Index::Variable(results_.index_names[d_]));
     Block loop;
-    std::vector<LoopValue> sum = tuples_.Named(LoadArrays(Index(0), at), "here", &loop);
+    std::vector<LoopValue> sum = tuples_.Named(LoadTerms(at), "here", &loop);
     for (int distance = 1; distance < lanes; distance *= 2) {
       std::vector<LoopValue> before;
       for (size_t r = 0; r < sum.size(); ++r) {
@@ -354,7 +358,7 @@ class Finisher {
     }
     const std::vector<LoopValue> all =
         tuples_.NamedSum(tuples_.Named(std::move(before), "before", &loop), sum, &loop);
-    stores ? StoreOutputs(at, all, loop) : StoreArrays(at, all, loop);
+    StoreSums(at, all, stores, loop);
     width_ = 1;
     AddNamed(total, std::move(last), "last", loop);
     block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), lanes,
@@ -418,7 +422,7 @@ class Finisher {
                 along = Index::Variable(results_.index_names[d_]);
     const Index chunk = Index::Variable("chunk");
     Block first, others;
-    if (stores) {
+    if (MovesTerms(stores)) {
       LoopAlong(
           begin,
           [&](Block& loop) {
@@ -437,7 +441,7 @@ class Finisher {
                             [&](const std::vector<Index>& at, Block& inner) {
                               const std::vector<LoopValue> sum =
                                   SumWithHere(LoadOffsets(at, chunk), at, inner);
-                              stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
+                              StoreSums(at, sum, stores, inner);
                             }),
                  loop);
         },
@@ -448,6 +452,8 @@ class Finisher {
 
   const Expression& expression_;
   const ResultArrays& results_;
+  std::vector<ResultTarget> terms_;  // ResultArrays::terms, until they are in the arrays
+  const bool in_place_;              // the arrays are the outputs
   NameAllocator names_;
   ResultTuples tuples_{expression_, names_, {.is_numbered = true}};
   std::vector<int> kept_;   // dimensions that are not reduced
@@ -462,22 +468,6 @@ class Finisher {
 };
 
 }  // namespace
-
-void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
-                  const std::vector<LoopValue>& values, Block* block) {
-  for (size_t n = 0; n < targets.size(); ++n) {
-    block->push_back({StoreElements{targets[n].pointer, Offset(targets[n], at),
-                                    StoredValue(values[n], targets[n].type), 1}});
-  }
-}
-
-void EmitFinalResults(const Expression& expression, const ResultArrays& results,
-                      const std::vector<Index>& at, const std::vector<LoopValue>& values,
-                      NameAllocator& names, Block* block) {
-  const std::vector<LoopValue> stored =
-      EmitStoreFunction(expression, results.store, {at}, values, names, *block);
-  StoreResults(results.outputs, at, stored, block);
-}
 
 void AppendFinishingStages(const Expression& expression, const ResultArrays& results,
                            LoopProgram* program) {

@@ -2,22 +2,11 @@
 // results, prefix sums, and storing into the outputs (paper, re-composition phase; Example 15).
 #pragma once
 
-#include <vector>
-
 #include "codegen/program/loop_program.h"
 #include "codegen/program/result_targets.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
-
-// Appends to the block what stores values in targets at a point, one index per dimension.
-void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
-                  const std::vector<LoopValue>& values, Block* block);
-
-// The same for final results: the outputs get what the store function makes of them.
-void EmitFinalResults(const Expression& expression, const ResultArrays& results,
-                      const std::vector<Index>& at, const std::vector<LoopValue>& values,
-                      NameAllocator& names, Block* block);
 
 // Appends stages (and scratch buffers) to `program`, whose stages up to now compute f reduced in
 // all pw dimensions of a slot. Per prefix sum: every part sums itself; the sums of the parts are

@@ -57,6 +57,7 @@ class TileProgramBuilder : public LevelWalk {
                                .only_packs = true});
   }
 
+  bool Computes() const override { return plan_.terms().empty(); }
   bool UsesArrays() const override { return plan_.uses_result_arrays(); }
   ResultArrays Arrays() override {
     return {.index_names = plan_.index_names(),
@@ -64,10 +65,12 @@ class TileProgramBuilder : public LevelWalk {
             .outputs = plan_.outputs(),
             .store = plan_.store_pointers(),
             .lanes = static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())),
-            .may_reorder = Reassociates(plan_.numerics())};
+            .may_reorder = Reassociates(plan_.numerics()),
+            .terms = plan_.terms()};
   }
   void Finish(const ResultArrays& arrays) override {
-    AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
+    if (!plan_.sums_in_outputs())
+      AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
     if (!plan_.stores_at_last()) AppendFinishingStages(plan_.sums(), arrays, &program_);
   }
   void Complete() override {

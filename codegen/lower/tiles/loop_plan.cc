@@ -178,6 +178,27 @@ void LoopPlan::PlanResults() {
                     shape().Slots() == 1;
   if (uses_result_arrays_ && !stores_at_last_) mirror_.reset();
   arrays_ = ArrayTargets(sums(), names_.outputs);
+  sums_in_outputs_ = sums().has_prefix_sum() && shape().Slots() == 1 && sums().store() == nullptr &&
+                     AreArrays(outputs_, arrays_);
+  if (!sums_in_outputs_) return;
+  arrays_ = outputs_;
+  terms_ = NamedTerms();
+}
+
+// Only of inputs that are as the arrays are, so that vectors are the same.
+std::vector<ResultTarget> LoopPlan::NamedTerms() const {
+  if (expression().has_reduction() || !staged_.empty()) return {};
+  const ScalarFunction& f = expression().function();
+  std::vector<ResultTarget> terms;
+  for (int r = 0; r < std::ssize(arrays_); ++r) {
+    const ScalarInstruction& result = f.instructions()[f.result_instructions()[r]];
+    if (result.op != ScalarOp::kParameter || expression().is_index(result.parameter)) return {};
+    const Expression::AccessRef ref = expression().input_access(result.parameter);
+    const Buffer& buffer = expression().inputs()[ref.buffer];
+    if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return {};
+    terms.push_back({input_pointer(result.parameter), result.type, buffer.Linearized(ref.access)});
+  }
+  return AreArrays(terms, arrays_) ? terms : std::vector<ResultTarget>();
 }
 
 void LoopPlan::PlanLastTiles() {

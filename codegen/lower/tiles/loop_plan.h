@@ -160,6 +160,11 @@ class LoopPlan {
     return uses_result_arrays_ ? arrays_ : outputs_;
   }
   const std::vector<ResultTarget>& outputs() const { return outputs_; }
+  // Whether these arrays are the outputs, which prefix sums are computed in.
+  bool sums_in_outputs() const { return sums_in_outputs_; }
+  // Where f does nothing but name elements of inputs: these, which prefix sums begin with; else
+  // none.
+  const std::vector<ResultTarget>& terms() const { return terms_; }
   // What the store function reads.
   const StorePointers& store_pointers() const { return store_pointers_; }
   // Whether tiles apply the store function: to their results, or, where reductions run around them,
@@ -189,6 +194,7 @@ class LoopPlan {
   void PlanWords(StagedCopy* copy) const;
   int64_t NextPart(const StagedCopy& copy) const;
   void PlanResults();
+  std::vector<ResultTarget> NamedTerms() const;
   void PlanLastTiles();
   std::vector<LastTile> LastTilesOf(int d) const;
   bool CanBeginEarlier(int d, int64_t points) const;
@@ -213,8 +219,8 @@ class LoopPlan {
   KernelNames names_;
   std::vector<std::string> input_pointers_;
   Block views_;
-  bool uses_result_arrays_ = false, stores_at_last_ = false;
-  std::vector<ResultTarget> outputs_, arrays_;
+  bool uses_result_arrays_ = false, stores_at_last_ = false, sums_in_outputs_ = false;
+  std::vector<ResultTarget> outputs_, arrays_, terms_;
   StorePointers store_pointers_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
+#include "codegen/lower/finish/store_results.h"
 #include "core/base/round.h"
 #include "core/decomposition/unit_use.h"
 #include "core/pipeline/wide_sums.h"

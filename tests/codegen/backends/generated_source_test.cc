@@ -241,6 +241,29 @@ TEST(GeneratedSourceTest, PrefixSumsAreInVectors) {
   EXPECT_THAT(in_order, Not(HasSubstr("later_by_")));
 }
 
+// In the outputs, if these are as arrays of results would be, and from where f finds the terms, if
+// it computes nothing.
+TEST(GeneratedSourceTest, PrefixSumsNeedNoArraysOfTheirOwn) {
+  const auto of = [&](const std::string& y, const std::string& x, const std::string& f) {
+    return Source("s := out_view<fp32>( y: (i,j) -> " + y +
+                      " ) o md_hom<40,44>( f, (ps(+), ps(+)) ) o inp_view<fp32>( x: (i,j) -> " + x +
+                      " ) where f(x) -> y { y = " + f + " }",
+                  "model=OpenMP+SIMD+RM; tile=10,44|10,44|10,44|1,16|1,8|1,1; "
+                  "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1");
+  };
+  const std::string named = of("(i,j)", "(i,j)", "x");
+  EXPECT_THAT(named, HasSubstr("const f32x8 here0 = load_f32x8(x + i * 44 + j);"));
+  EXPECT_THAT(named, Not(HasSubstr("y_partial")));
+  EXPECT_THAT(named, Not(HasSubstr("tile_")));
+  const std::string computed = of("(i,j)", "(i,j)", "x * x");
+  EXPECT_THAT(computed, HasSubstr("tile_"));
+  EXPECT_THAT(computed, HasSubstr("const f32x8 here0 = load_f32x8(y + i * 44 + j);"));
+  EXPECT_THAT(computed, Not(HasSubstr("y_partial")));
+  const std::string from_columns = of("(i,j)", "(j,i)", "x");
+  EXPECT_THAT(from_columns, HasSubstr("const f32x8 here0 = load_f32x8(y + i * 44 + j);"));
+  EXPECT_THAT(of("(j,i)", "(i,j)", "x"), HasSubstr("y_partial"));
+}
+
 // A row and a diagonal: both read x[2][0] first, and then x[3][0] and x[3][1].
 TEST(GeneratedSourceTest, VectorsThatOnlyBeginAtOneElementAreLoadedTwice) {
   const std::string source = Source(

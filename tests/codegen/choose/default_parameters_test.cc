@@ -332,6 +332,26 @@ TEST(DefaultParametersTest, WorkItemsAreLanesOnCpusUnderOpenCl) {
   EXPECT_EQ(lanes.tile[2], std::vector<int64_t>{1});
 }
 
+// Poolings and depthwise convolutions read and write rows of all channels, whose windows are small.
+TEST(DefaultParametersTest, RowsOfWindowsAreWhole) {
+  DeviceDescription device = Cpu();
+  device.cores = 1;
+  const SystemModel model = OpenMpSimdRegistersModel();
+  const auto channels = [&](const char* of) {
+    const Result<Expression> depthwise = ParseExpression(
+        "m<| C = 1> := out_view<fp32>( y: (p,q,c,r,s) -> (p,q,c) ) o "
+        "md_hom<218,218,C,3,3>( f, (++, ++, ++, +, +) ) o inp_view<fp32,fp32>( "
+        "x: (p,q,c,r,s) -> (p+r,q+s,c), w: (p,q,c,r,s) -> (r,s,c) ) "
+        "where f(x, w) -> y { y = x * w }",
+        {{"C", of}});
+    const TuningParameters p = DefaultParameters(*depthwise, model, device);
+    return p.tile[InnermostMemoryLayer(model) - 1][2];
+  };
+  EXPECT_EQ(channels("117"), 117);
+  EXPECT_EQ(channels("1000"), 1000);
+  EXPECT_LT(channels("100000"), 100000);  // caches would keep no other row
+}
+
 // Strips of bytes that few rows use once: of as many points as there are pages that are found fast.
 TEST(DefaultParametersTest, NarrowStripsThatAreUsedOnceAreOfFewPages) {
   DeviceDescription device = Cpu();

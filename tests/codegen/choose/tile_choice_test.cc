@@ -81,15 +81,16 @@ TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
   EXPECT_GT(best.tile[0], 2);
 }
 
-// Their lanes are combined for as many rows as a vector has lanes; long rows need no others, and
-// fewer are too few.
+// Their lanes are combined for as many rows as a vector has lanes, and of long rows as many are
+// read at a time from memory; those of caches need no others, and fewer are too few.
 TEST(TileChoiceTest, ShortRowsAreReducedTogether) {
   const auto tile_of = [](const char* rows, const char* elements) {
     const Expression sums = Shipped("sum_and_max.mdh", {{"I", rows}, {"K", elements}});
     return Best(sums, NumericsPolicy::kReassociate, WideDevice()).tile;
   };
   EXPECT_THAT(tile_of("4096", "64"), ElementsAre(16, 16));
-  EXPECT_EQ(tile_of("4096", "4096")[0], 1);
+  EXPECT_EQ(tile_of("4096", "4096")[0], 16);
+  EXPECT_EQ(tile_of("32", "4096")[0], 1);
   EXPECT_EQ(tile_of("8", "64")[0], 1);
 }
 

@@ -53,12 +53,7 @@ static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) 
 }
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef float f32x4_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
-static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
-static inline f32x4 load_f32x4(const float* p) { return *(const f32x4_unaligned*)p; }
-static inline void store_f32x4(float* p, f32x4 x) { *(f32x4_unaligned*)p = x; }
 static inline f32x8 later_by_1_f32x8(f32x8 x, f32x8 y) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(x, y, 0, 8, 9, 10, 11, 12, 13, 14);
@@ -81,50 +76,11 @@ static inline f32x8 later_by_4_f32x8(f32x8 x, f32x8 y) {
   return (f32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
 #endif
 }
-
-static inline void tile_j16(const float* restrict x, float* restrict y_partial, const int64_t i, const int64_t j) {
-  const int64_t x_at = i * 44 + j;
-  const f32x8 x_0 = load_f32x8(x + x_at);
-  f32x8 y_j0 = x_0;
-  const f32x8 x_0_1 = load_f32x8(x + x_at + 8);
-  f32x8 y_j8 = x_0_1;
-  store_f32x8(y_partial + i * 44 + j, y_j0);
-  store_f32x8(y_partial + i * 44 + j + 8, y_j8);
-}
-
-static inline void tile_j12(const float* restrict x, float* restrict y_partial, const int64_t i, const int64_t j) {
-  const int64_t x_at = i * 44 + j;
-  const f32x8 x_0 = load_f32x8(x + x_at);
-  f32x8 y_j0 = x_0;
-  const f32x4 x_0_1 = load_f32x4(x + x_at + 8);
-  f32x4 y_j8 = x_0_1;
-  store_f32x8(y_partial + i * 44 + j, y_j0);
-  store_f32x4(y_partial + i * 44 + j + 8, y_j8);
-}
-
-// Compute, each thread its share of the parts.
-static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
-  (void)threads;
-  (void)y;
-  float* restrict y_partial = (float*)(scratch + 0);
-  if (thread == 0) {
-    for (int64_t i = 0; i < 5; i++) {
-      for (int64_t j = 0; j + 16 <= 44; j += 16) {
-        tile_j16(x, y_partial, i, j);
-      }
-      if (1) {
-        const int64_t j = 32;
-        tile_j12(x, y_partial, i, j);
-      }
-    }
-  }
-}
+static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 
 // Sum up every part along j.
-static void stage_1(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
-  (void)x;
-  (void)y;
-  float* restrict y_partial = (float*)(scratch + 0);
+static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
+  (void)scratch;
   for (int64_t item = mdh_share(5, thread, threads); item < mdh_share(5, thread + 1, threads); item++) {
     const int64_t i = item;
     const int64_t chunk = 0;
@@ -132,7 +88,7 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
     const int64_t part_end = mdh_min(part_begin + 44, 44);
     float total0 = 0.0f;
     for (int64_t j = part_begin; j + 8 <= part_end; j += 8) {
-      const f32x8 here0 = load_f32x8(y_partial + i * 44 + j);
+      const f32x8 here0 = load_f32x8(x + i * 44 + j);
       const f32x8 before0 = later_by_1_f32x8(splat_f32x8(0.0f), here0);
       const f32x8 sum0 = before0 + here0;
       const f32x8 before0_1 = later_by_2_f32x8(splat_f32x8(0.0f), sum0);
@@ -141,64 +97,53 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
       const f32x8 sum0_2 = before0_2 + sum0_1;
       const f32x8 before0_3 = splat_f32x8(total0);
       const f32x8 sum0_3 = before0_3 + sum0_2;
-      store_f32x8(y_partial + i * 44 + j, sum0_3);
+      store_f32x8(y + i * 44 + j, sum0_3);
       const float last0 = sum0_2[7];
       const float sum0_4 = total0 + last0;
       total0 = sum0_4;
     }
     for (int64_t j = part_begin + (part_end - part_begin) / 8 * 8; j < part_end; j++) {
-      const float here0_1 = y_partial[i * 44 + j];
+      const float here0_1 = x[i * 44 + j];
       const float sum0_5 = total0 + here0_1;
       total0 = sum0_5;
-      y_partial[i * 44 + j] = total0;
+      y[i * 44 + j] = total0;
     }
   }
 }
 
 // Sum up every part along i.
-static void stage_2(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
+static void stage_1(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
+  (void)scratch;
   (void)x;
-  float* restrict y_partial = (float*)(scratch + 0);
   for (int64_t item = 0; item < 1; item++) {
     const int64_t chunk = 0;
     const int64_t part_begin = chunk * 5;
     const int64_t part_end = mdh_min(part_begin + 5, 5);
-    for (int64_t j_item = mdh_share(5, thread, threads); j_item < mdh_share(5, thread + 1, threads); j_item++) {
-      const int64_t j = j_item * 8;
-      store_f32x8(y + part_begin * 44 + j, load_f32x8(y_partial + part_begin * 44 + j));
-    }
-    for (int64_t j_item_1 = mdh_share(4, thread, threads); j_item_1 < mdh_share(4, thread + 1, threads); j_item_1++) {
-      const int64_t j = j_item_1 + 40;
-      y[part_begin * 44 + j] = y_partial[part_begin * 44 + j];
-    }
     for (int64_t i = part_begin + 1; i < part_end; i++) {
-      for (int64_t j_item_2 = mdh_share(5, thread, threads); j_item_2 < mdh_share(5, thread + 1, threads); j_item_2++) {
-        const int64_t j = j_item_2 * 8;
-        const f32x8 before0_4 = load_f32x8(y_partial + (i - 1) * 44 + j);
-        const f32x8 here0_2 = load_f32x8(y_partial + i * 44 + j);
+      for (int64_t j_item = mdh_share(5, thread, threads); j_item < mdh_share(5, thread + 1, threads); j_item++) {
+        const int64_t j = j_item * 8;
+        const f32x8 before0_4 = load_f32x8(y + (i - 1) * 44 + j);
+        const f32x8 here0_2 = load_f32x8(y + i * 44 + j);
         const f32x8 sum0_6 = before0_4 + here0_2;
-        store_f32x8(y_partial + i * 44 + j, sum0_6);
         store_f32x8(y + i * 44 + j, sum0_6);
       }
-      for (int64_t j_item_3 = mdh_share(4, thread, threads); j_item_3 < mdh_share(4, thread + 1, threads); j_item_3++) {
-        const int64_t j = j_item_3 + 40;
-        const float before0_5 = y_partial[(i - 1) * 44 + j];
-        const float here0_3 = y_partial[i * 44 + j];
+      for (int64_t j_item_1 = mdh_share(4, thread, threads); j_item_1 < mdh_share(4, thread + 1, threads); j_item_1++) {
+        const int64_t j = j_item_1 + 40;
+        const float before0_5 = y[(i - 1) * 44 + j];
+        const float here0_3 = y[i * 44 + j];
         const float sum0_7 = before0_5 + here0_3;
-        y_partial[i * 44 + j] = sum0_7;
         y[i * 44 + j] = sum0_7;
       }
     }
   }
 }
 
-int64_t mdh_s_scratch_bytes(int threads) { return 896 + (int64_t)threads * 0; }
+int64_t mdh_s_scratch_bytes(int threads) { return 0 + (int64_t)threads * 0; }
 
 void mdh_s_body(int stage, int thread, int threads, const float* x, float* y, void* scratch) {
   switch (stage) {
     case 0: stage_0(thread, threads, x, y, (char*)scratch); break;
     case 1: stage_1(thread, threads, x, y, (char*)scratch); break;
-    case 2: stage_2(thread, threads, x, y, (char*)scratch); break;
     default: break;
   }
 }
@@ -217,14 +162,14 @@ int mdh_s(const float* x, float* y, void* scratch) {
   }
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 3; ++stage) {
+  for (int stage = 0; stage < 2; ++stage) {
     if (stage > 0) {
 #pragma omp barrier
     }
     mdh_s_body(stage, omp_get_thread_num(), omp_get_num_threads(), x, y, scratch);
   }
 #else
-  for (int stage = 0; stage < 3; ++stage) mdh_s_body(stage, 0, 1, x, y, scratch);
+  for (int stage = 0; stage < 2; ++stage) mdh_s_body(stage, 0, 1, x, y, scratch);
 #endif
   free(own);
   return 0;

@@ -58,153 +58,80 @@ static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) 
 }
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
-static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
-
-static inline void tile_i40(const float* restrict x, const float* restrict y, float* restrict a_partial, float* restrict b_partial, const int64_t i) {
-  const f32x8 x_0 = load_f32x8(x + i);
-  const f32x8 y_0 = load_f32x8(y + i);
-  f32x8 a_i0 = x_0;
-  f32x8 b_i0 = y_0;
-  const f32x8 x_0_1 = load_f32x8(x + i + 8);
-  const f32x8 y_0_1 = load_f32x8(y + i + 8);
-  f32x8 a_i8 = x_0_1;
-  f32x8 b_i8 = y_0_1;
-  const f32x8 x_0_2 = load_f32x8(x + i + 16);
-  const f32x8 y_0_2 = load_f32x8(y + i + 16);
-  f32x8 a_i16 = x_0_2;
-  f32x8 b_i16 = y_0_2;
-  const f32x8 x_0_3 = load_f32x8(x + i + 24);
-  const f32x8 y_0_3 = load_f32x8(y + i + 24);
-  f32x8 a_i24 = x_0_3;
-  f32x8 b_i24 = y_0_3;
-  const f32x8 x_0_4 = load_f32x8(x + i + 32);
-  const f32x8 y_0_4 = load_f32x8(y + i + 32);
-  f32x8 a_i32 = x_0_4;
-  f32x8 b_i32 = y_0_4;
-  store_f32x8(a_partial + i, a_i0);
-  store_f32x8(b_partial + i, b_i0);
-  store_f32x8(a_partial + i + 8, a_i8);
-  store_f32x8(b_partial + i + 8, b_i8);
-  store_f32x8(a_partial + i + 16, a_i16);
-  store_f32x8(b_partial + i + 16, b_i16);
-  store_f32x8(a_partial + i + 24, a_i24);
-  store_f32x8(b_partial + i + 24, b_i24);
-  store_f32x8(a_partial + i + 32, a_i32);
-  store_f32x8(b_partial + i + 32, b_i32);
-}
-
-// Compute, each thread its share of the parts.
-static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
-  (void)a;
-  (void)b;
-  float* restrict a_partial = (float*)(scratch + 0);
-  __asm__("" : "+r"(a_partial));
-  float* restrict b_partial = (float*)(scratch + 400000);
-  __asm__("" : "+r"(b_partial));
-  const int64_t part_end = mdh_share(2, thread + 1, threads);
-  for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
-    const int64_t i_cor = part * 50000;
-    for (int64_t i = i_cor; i < i_cor + 50000; i += 40) {
-      tile_i40(x, y, a_partial, b_partial, i);
-    }
-  }
-}
 
 // Sum up every part along i.
-static void stage_1(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
-  (void)x;
-  (void)y;
-  (void)a;
-  (void)b;
-  float* restrict a_partial = (float*)(scratch + 0);
-  __asm__("" : "+r"(a_partial));
-  float* restrict b_partial = (float*)(scratch + 400000);
-  __asm__("" : "+r"(b_partial));
+static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
+  (void)scratch;
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 50000;
     const int64_t part_end = mdh_min(part_begin + 50000, 100000);
-    float total0 = a_partial[part_begin];
-    float total1 = b_partial[part_begin];
+    float total0 = x[part_begin];
+    float total1 = y[part_begin];
+    a[part_begin] = total0;
+    b[part_begin] = total1;
     for (int64_t i = part_begin + 1; i < part_end; i++) {
-      const float here0 = a_partial[i];
-      const float here1 = b_partial[i];
+      const float here0 = x[i];
+      const float here1 = y[i];
       const float sum0 = total0 * here0;
       const float sum1 = here0 * total1 + here1;
       total0 = sum0;
       total1 = sum1;
-      a_partial[i] = total0;
-      b_partial[i] = total1;
+      a[i] = total0;
+      b[i] = total1;
     }
   }
 }
 
 // What comes before every part along i.
-static void stage_2(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
+static void stage_1(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
   (void)threads;
   (void)x;
   (void)y;
-  (void)a;
-  (void)b;
-  float* restrict a_partial = (float*)(scratch + 0);
-  __asm__("" : "+r"(a_partial));
-  float* restrict b_partial = (float*)(scratch + 400000);
-  __asm__("" : "+r"(b_partial));
-  float* restrict a_partial_i_offset = (float*)(scratch + 800000);
-  __asm__("" : "+r"(a_partial_i_offset));
-  float* restrict b_partial_i_offset = (float*)(scratch + 800064);
-  __asm__("" : "+r"(b_partial_i_offset));
+  float* restrict a_i_offset = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_i_offset));
+  float* restrict b_i_offset = (float*)(scratch + 64);
+  __asm__("" : "+r"(b_i_offset));
   if (thread == 0) {
-    float total0_1 = a_partial[49999];
-    float total1_1 = b_partial[49999];
-    a_partial_i_offset[1] = total0_1;
-    b_partial_i_offset[1] = total1_1;
+    float total0_1 = a[49999];
+    float total1_1 = b[49999];
+    a_i_offset[1] = total0_1;
+    b_i_offset[1] = total1_1;
   }
 }
 
 // Add it to the elements of the part.
-static void stage_3(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
+static void stage_2(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict y, float* restrict a, float* restrict b, char* restrict scratch) {
   (void)x;
   (void)y;
-  float* restrict a_partial = (float*)(scratch + 0);
-  __asm__("" : "+r"(a_partial));
-  float* restrict b_partial = (float*)(scratch + 400000);
-  __asm__("" : "+r"(b_partial));
-  float* restrict a_partial_i_offset = (float*)(scratch + 800000);
-  __asm__("" : "+r"(a_partial_i_offset));
-  float* restrict b_partial_i_offset = (float*)(scratch + 800064);
-  __asm__("" : "+r"(b_partial_i_offset));
+  float* restrict a_i_offset = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_i_offset));
+  float* restrict b_i_offset = (float*)(scratch + 64);
+  __asm__("" : "+r"(b_i_offset));
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 50000;
     const int64_t part_end = mdh_min(part_begin + 50000, 100000);
     if (chunk == 0) {
-      for (int64_t i = part_begin; i + 8 <= part_end; i += 8) {
-        store_f32x8(a + i, load_f32x8(a_partial + i));
-        store_f32x8(b + i, load_f32x8(b_partial + i));
-      }
-      for (int64_t i = part_begin + (part_end - part_begin) / 8 * 8; i < part_end; i++) {
-        a[i] = a_partial[i];
-        b[i] = b_partial[i];
-      }
     } else {
       for (int64_t i = part_begin; i + 8 <= part_end; i += 8) {
-        const f32x8 before0 = splat_f32x8(a_partial_i_offset[chunk]);
-        const f32x8 before1 = splat_f32x8(b_partial_i_offset[chunk]);
-        const f32x8 here0_1 = load_f32x8(a_partial + i);
-        const f32x8 here1_1 = load_f32x8(b_partial + i);
+        const f32x8 before0 = splat_f32x8(a_i_offset[chunk]);
+        const f32x8 before1 = splat_f32x8(b_i_offset[chunk]);
+        const f32x8 here0_1 = load_f32x8(a + i);
+        const f32x8 here1_1 = load_f32x8(b + i);
         const f32x8 sum0_1 = before0 * here0_1;
         const f32x8 sum1_1 = here0_1 * before1 + here1_1;
         store_f32x8(a + i, sum0_1);
         store_f32x8(b + i, sum1_1);
       }
       for (int64_t i = part_begin + (part_end - part_begin) / 8 * 8; i < part_end; i++) {
-        const float before0_1 = a_partial_i_offset[chunk];
-        const float before1_1 = b_partial_i_offset[chunk];
-        const float here0_2 = a_partial[i];
-        const float here1_2 = b_partial[i];
+        const float before0_1 = a_i_offset[chunk];
+        const float before1_1 = b_i_offset[chunk];
+        const float here0_2 = a[i];
+        const float here1_2 = b[i];
         const float sum0_2 = before0_1 * here0_2;
         const float sum1_2 = here0_2 * before1_1 + here1_2;
         a[i] = sum0_2;
@@ -214,14 +141,13 @@ static void stage_3(const int64_t thread, const int64_t threads, const float* re
   }
 }
 
-int64_t mdh_recurrence_scratch_bytes(int threads) { return 800128 + (int64_t)threads * 0; }
+int64_t mdh_recurrence_scratch_bytes(int threads) { return 128 + (int64_t)threads * 0; }
 
 void mdh_recurrence_body(int stage, int thread, int threads, const float* x, const float* y, float* a, float* b, void* scratch) {
   switch (stage) {
     case 0: stage_0(thread, threads, x, y, a, b, (char*)scratch); break;
     case 1: stage_1(thread, threads, x, y, a, b, (char*)scratch); break;
     case 2: stage_2(thread, threads, x, y, a, b, (char*)scratch); break;
-    case 3: stage_3(thread, threads, x, y, a, b, (char*)scratch); break;
     default: break;
   }
 }
@@ -240,14 +166,14 @@ int mdh_recurrence(const float* x, const float* y, float* a, float* b, void* scr
   }
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 4; ++stage) {
+  for (int stage = 0; stage < 3; ++stage) {
     if (stage > 0) {
 #pragma omp barrier
     }
     mdh_recurrence_body(stage, omp_get_thread_num(), omp_get_num_threads(), x, y, a, b, scratch);
   }
 #else
-  for (int stage = 0; stage < 4; ++stage) mdh_recurrence_body(stage, 0, 1, x, y, a, b, scratch);
+  for (int stage = 0; stage < 3; ++stage) mdh_recurrence_body(stage, 0, 1, x, y, a, b, scratch);
 #endif
   free(own);
   return 0;

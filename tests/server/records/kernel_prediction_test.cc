@@ -108,6 +108,32 @@ TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   }
 }
 
+// With one column, a tile with lanes along columns has none.
+TEST_F(KernelPredictionTest, WhatIsExpectedToBeSlowIsNotRepaired) {
+  DeviceDescription device = *DescribeHostCpu();
+  device.cores = 1;
+  device.simd_bytes = 32;
+  device.vector_registers = 16;
+  const Expression many = MatMulExpression(3177, 296, 1981);
+  const SystemModel model = TuningModel(device.kind);
+  v1::TuningRecord record =
+      RecordOfMatMul("of-many", 1, device, ToText(DefaultParameters(many, model, device)));
+  *record.mutable_key() = MakeKernelKey(many, KeyEnvironment::Of(device));
+  const auto maker_of = [&](const Expression& expression) {
+    const Result<PredictedKernel> predicted = PredictKernel(
+        expression, device, MakeKernelKey(expression, KeyEnvironment::Of(device)), {record});
+    return predicted.ok() ? predicted->made_from : predicted.status().ToString();
+  };
+  EXPECT_EQ(maker_of(MatMulExpression(3000, 320, 2000)), "records/of-many");
+  const Expression column = MatMulExpression(3497, 1, 3529);
+  EXPECT_EQ(maker_of(column), "");
+  // Who wants nothing else gets it.
+  const Result<PredictedKernel> near =
+      AdaptKernel(column, device, MakeKernelKey(column, KeyEnvironment::Of(device)), {record});
+  ASSERT_TRUE(near.ok()) << near.status();
+  EXPECT_EQ(near->made_from, "records/of-many");
+}
+
 // What is repaired has no matrix unit: of fp64, as of all types and policies that have some.
 TEST_F(KernelPredictionTest, WhereRulesChooseAMatrixUnitNoOtherSizeIsRepaired) {
   const Expression large = MatMulExpression(4096, 4096, 4096, ScalarType::kFloat64);

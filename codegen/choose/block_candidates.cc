@@ -209,14 +209,16 @@ class Climber {
 
   // ---- Climbing ----
 
-  // `times`: of a design that is new, how many times what the model says it costs.
+  // `times`: of a design that is new, how many times what the model says it costs. That is more
+  // than nothing, or a climb would never end: of what is no such number nothing is known.
   double CostOf(const BlockDesign& design, double most_threads, double times = 1) {
     if (ThreadsOf(design) > most_threads) return kNever;
     const auto [number, is_new] = designs_.Insert(design);
     if (!is_new) return costs_[number];
     const BlockCost cost = model_.Estimate(design);
-    costs_.push_back(cost.fits ? cost.total * times : kNever);
-    if (cost.fits) cheapest_ = std::min(cheapest_, costs_.back());
+    const bool is_known = cost.fits && cost.total > 0;
+    costs_.push_back(is_known ? cost.total * times : kNever);
+    cheapest_ = std::min(cheapest_, costs_.back());
     ++evaluations_;
     return costs_[number];
   }

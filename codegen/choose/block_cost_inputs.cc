@@ -35,7 +35,8 @@ double BlockCostModel::Elements(const BufferModel& buffer, const Points& points)
   return std::min(elements, most);
 }
 
-// How many of them are neighbours in memory.
+// How many of them are neighbours in memory; of a buffer without elements, whose boundary is read,
+// as many as of one with an element.
 double BlockCostModel::Run(const BufferModel& buffer, const Points& points) const {
   double run = 1;
   for (size_t x = buffer.dimensions.size(); x-- > 0;) {
@@ -43,7 +44,7 @@ double BlockCostModel::Run(const BufferModel& buffer, const Points& points) cons
     if (static_cast<double>(index.stride) != run) break;
     int64_t extent = index.constants + 1;
     for (const auto& [d, coefficient] : index.terms) extent += coefficient * (points[d] - 1);
-    run *= static_cast<double>(std::min(extent, index.extent));
+    run *= static_cast<double>(std::max<int64_t>(1, std::min(extent, index.extent)));
     if (extent < index.extent) break;
   }
   return run;

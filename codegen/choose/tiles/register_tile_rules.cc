@@ -456,9 +456,8 @@ class Rules {
     const bool is_kept = bytes < static_cast<double>(device_.l3_bytes);
     if (is_kept || p_.accumulate_in == AccumulateIn::kOutput) return;
     for (int d = 0; d < e_.rank(); ++d) {
-      for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l) {
+      for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l)
         if (p_.tile[l][d] != size(d)) return;
-      }
     }
     if (!HasRowsOfVectors(e_, v, lanes_)) return;
     p_.streams_results = true;

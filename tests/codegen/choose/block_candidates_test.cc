@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/base/round.h"
+#include "core/text/parser.h"
 #include "tests/codegen/choose/sample_designs.h"
 #include "tests/source_path.h"
 
@@ -31,6 +34,23 @@ TEST(BlockCandidatesTest, EvaluationsAreThoseOfAllClimbsTogether) {
   // The first one, a line of threads along the results, fits every device.
   EXPECT_EQ(ToString(matmul, best(1)),
             "i 1x1x1 j 1x64x1 k 1/1x1 A direct B direct lanes j unrolled 1");
+}
+
+// All that is read of it is its boundary; climbs among designs whose cost is no number never end.
+TEST(BlockCandidatesTest, OfABufferWithoutElementsEveryCostIsANumber) {
+  for (const char* buffer : {"a[0,2] else 2", "a[2,0] else 2", "a[0,0] else 0"}) {
+    const Result<Expression> borders = ParseExpression(absl::StrCat(
+        "borders := out_view<fp32>( y: (i,j) -> (j) ) o md_hom<5,23>( f, (max, ++) ) o\n"
+        "inp_view<fp32>( ",
+        buffer, ": (i,j) -> (i, 3*i + j + 1) ) where f(a) -> (y: fp32) { y = a }"));
+    ASSERT_TRUE(borders.ok()) << borders.status();
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(*borders, CudaModel(), Gpu(), {.count = 20});
+    ASSERT_FALSE(candidates.empty()) << buffer;
+    for (const BlockCandidate& candidate : candidates) {
+      EXPECT_TRUE(std::isfinite(candidate.cost.total)) << buffer << ToText(candidate.parameters);
+    }
+  }
 }
 
 TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {

@@ -66,11 +66,7 @@ Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDes
   if (low_level.parameters().lowering == Lowering::kLevels) {
     return BuildNestProgram(low_level, device, stored);
   }
-  std::optional<ExchangeablePair> mirror;
-  if (low_level.parameters().mirrors && stored == StoredResults::kFinal) {
-    mirror = FirstExchangeablePair(low_level.expression());
-  }
-  return LoweredTiles(low_level, mirror);
+  return LoweredTiles(low_level, MirrorOf(low_level, stored));
 }
 
 // Stages whose threads do nothing but share items have fewer of them in a block where the device

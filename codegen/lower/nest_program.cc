@@ -40,8 +40,6 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
-using Mirror = ExchangeablePair;
-
 constexpr int64_t kUsualThreads = 1024;  // of a block at most, where a device does not say
 
 // Level by level: every level is the number of a core's part, or a loop over numbers of parts.
@@ -49,7 +47,7 @@ class NestProgramBuilder : public LevelWalk {
  public:
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
                      const DeviceDescription& device, StoredResults stored,
-                     const std::optional<Mirror>& mirror)
+                     const std::optional<ExchangeablePair>& mirror)
       : LevelWalk(low_level.shape()),
         context_(low_level, std::move(plan), device.features),
         scan_(context_.has_blocks()
@@ -387,13 +385,8 @@ class NestProgramBuilder : public LevelWalk {
   const ScalarFunction function_;  // f, with products as they are best shared
 };
 
-std::optional<Mirror> MirrorOf(const LowLevelExpression& low_level, StoredResults stored) {
-  if (!low_level.parameters().mirrors || stored != StoredResults::kFinal) return std::nullopt;
-  return FirstExchangeablePair(low_level.expression());
-}
-
 Result<LoopProgram> BuildNest(const LowLevelExpression& low_level, const DeviceDescription& device,
-                              StoredResults stored, const std::optional<Mirror>& mirror) {
+                              StoredResults stored, const std::optional<ExchangeablePair>& mirror) {
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
   if (HasSeparateCopies(low_level.shape())) {
@@ -409,6 +402,12 @@ Result<LoopProgram> BuildNest(const LowLevelExpression& low_level, const DeviceD
 }
 
 }  // namespace
+
+std::optional<ExchangeablePair> MirrorOf(const LowLevelExpression& low_level,
+                                         StoredResults stored) {
+  if (!low_level.parameters().mirrors || stored != StoredResults::kFinal) return std::nullopt;
+  return FirstExchangeablePair(low_level.expression());
+}
 
 Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
                                      const DeviceDescription& device, StoredResults stored) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "codegen/program/loop_program.h"
 #include "core/base/status.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/device_description.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 
@@ -16,6 +18,10 @@ enum class StoredResults : uint8_t {
   kFinal,    // a result may be stored twice: parts of blocks may overlap (OverlappingParts)
   kCarried,  // others take the place of stores, which may add results to those of other parts
 };
+
+// The dimensions of which such results are computed on and below the diagonal only
+// (BlockChoices::mirrors).
+std::optional<ExchangeablePair> MirrorOf(const LowLevelExpression& low_level, StoredResults stored);
 
 // Expects a low-level expression for one of the models that have a backend. Ensures: running all
 // stages in turn stores every reached output element. Inputs and outputs go by the identifiers of

@@ -37,7 +37,8 @@ constexpr size_t kMostOfInputs = 5;  // choices with the same lanes and packed i
 class Ranking {
  public:
   Ranking(const Expression& e, const SystemModel& model, const DeviceDescription& device,
-          NumericsPolicy numerics, absl::Span<const int64_t> runs)
+          NumericsPolicy numerics, std::optional<ExchangeablePair> pair,
+          absl::Span<const int64_t> runs)
       : e_(e),
         device_(device),
         is_ordered_(!Reassociates(numerics)),
@@ -48,7 +49,7 @@ class Ranking {
             [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kLeastReuseOfShortParts; })),
         narrow_(NarrowReductionOf(e)),
         runs_(runs),
-        cost_(e, device, numerics, runs) {}
+        cost_(e, device, numerics, pair, runs) {}
 
   std::vector<TileChoice> Run(size_t most) {
     TileChoice plain;
@@ -59,7 +60,7 @@ class Ranking {
     for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
     for (int d = 0; has_registers_ && !is_ordered_ && d < e_.rank(); ++d) {
       for (TileChoice& choice : ChoicesOnTiles(e_, device_, d)) {
-        choice.cycles = cost_.Cycles(choice);
+        choice.cycles = CyclesOf(choice);
         found_.push_back(std::move(choice));
       }
     }
@@ -337,14 +338,21 @@ class Ranking {
                static_cast<double>(kMaxUnrolledOperations) / 4;
   }
 
+  // Where results are equal, those of half of them if that is less.
+  double CyclesOf(TileChoice choice) const {
+    const double all = cost_.Cycles(choice);
+    choice.mirrors = cost_.has_equal_results();
+    return choice.mirrors ? std::min(all, cost_.Cycles(choice)) : all;
+  }
+
   void Add(TileChoice choice) {
     if (!Fits(choice)) return;
-    choice.cycles = cost_.Cycles(choice);
+    choice.cycles = CyclesOf(choice);
     found_.push_back(choice);
     const int v = choice.vector_dimension;
     if (v < 0 || !e_.is_reduction(v) || !uses_all_again_) return;
     choice.has_short_parts = true;
-    choice.cycles = cost_.Cycles(choice);
+    choice.cycles = CyclesOf(choice);
     if (choice.cycles < found_.back().cycles) found_.back() = std::move(choice);
   }
 
@@ -442,7 +450,8 @@ std::vector<TileChoice> RankTiles(const Expression& expression, const SystemMode
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   size_t most, absl::Span<const int64_t> runs) {
   const Expression counted = CountedExpression(expression, device);
-  return Ranking(counted, model, device, numerics, runs).Run(most);
+  return Ranking(counted, model, device, numerics, FirstExchangeablePair(expression), runs)
+      .Run(most);
 }
 
 double RunsOf(absl::Span<const int64_t> runs, size_t input) {

@@ -35,7 +35,7 @@ struct TileChoice {
   int dot = 0;        // TuningParameters::dot
   int64_t group = 1;  // elements of its words
   DotUnit dot_unit = DotUnit::kVectors;
-  bool mirrors = false;  // for BlockChoices::mirrors, which only parts of cores depend on here
+  bool mirrors = false;  // half of equal results: BlockChoices::mirrors
   double cycles = 0;     // estimate, for all points
 };
 

@@ -88,10 +88,12 @@ double OperationsOf(const Expression& expression, double combine) {
 }  // namespace
 
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device,
-                   NumericsPolicy numerics, absl::Span<const int64_t> runs)
+                   NumericsPolicy numerics, std::optional<ExchangeablePair> pair,
+                   absl::Span<const int64_t> runs)
     : e_(expression),
       device_(device),
       parts_(expression, device),
+      pair_(pair),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
@@ -482,7 +484,7 @@ double TileCost::CyclesWithout(const TileChoice& choice, int d) const {
   return std::max(StreamCycles(choice), loads / kLoadsPerCycle);
 }
 
-double TileCost::Cycles(const TileChoice& choice) const {
+double TileCost::CyclesOfAll(const TileChoice& choice) const {
   if (choice.dot > 0 && choice.dot_unit == DotUnit::kTiles) return CyclesOnTiles(choice);
   const double body = BodyCycles(choice);
   double tiles = 1;

@@ -17,12 +17,15 @@ TileEstimate::TileEstimate(const Expression& expression, const SystemModel& mode
       device_(device),
       innermost_(InnermostMemoryLayer(model)),
       pair_(FirstExchangeablePair(expression)),
-      cost_(e_, device, numerics) {}
+      cost_(e_, device, numerics, pair_) {}
 
 double TileEstimate::Cycles(const TuningParameters& p) const {
-  const double cycles = cost_.Cycles(ChoiceOf(p));
-  if (!Mirrors(p)) return std::max(1.0, cycles * BusiestShare(p));
-  return cycles * ShareOnDiagonal(p) * BusiestOfMirrored(p) + StoringAgain(p);
+  constexpr double kBarrier = 3000;  // in front of the stage that stores results again
+  const TileChoice choice = ChoiceOf(p);
+  const double cycles = cost_.Cycles(choice);
+  if (!choice.mirrors) return std::max(1.0, cycles * BusiestShare(p));
+  const double again = cost_.StoringAgain();
+  return (cycles - again) * BusiestOfMirrored(p) + again / Cores(p) + (Cores(p) > 1 ? kBarrier : 0);
 }
 
 // The register tile, and how inputs are read in it.
@@ -44,6 +47,7 @@ TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
   choice.dot = p.dot;
   choice.dot_unit = p.dot_unit;
   if (const std::optional<DotPlan> plan = DotOf(e_, p)) choice.group = plan->group;
+  choice.mirrors = Mirrors(p);
   return choice;
 }
 
@@ -84,16 +88,8 @@ bool TileEstimate::Mirrors(const TuningParameters& p) const {
   return true;
 }
 
-// Of all register tiles those with a point on or below the diagonal.
-double TileEstimate::ShareOnDiagonal(const TuningParameters& p) const {
-  const std::vector<int64_t>& tile = p.tile[innermost_];
-  const auto size = static_cast<double>(e_.dimensions()[pair_->row].size);
-  return std::min(1.0,
-                  0.5 + static_cast<double>(tile[pair_->row] + tile[pair_->column]) / 2 / size);
-}
-
-// Of these, what the core has that has most: parts have the more the greater their numbers are, and
-// are folded (Folded).
+// Of the results that are computed, what the core has that has most: parts have the more the
+// greater their numbers are, and are folded (Folded).
 double TileEstimate::BusiestOfMirrored(const TuningParameters& p) const {
   constexpr double kManyParts = 4096;
   double of_pair = 1, all = 1;
@@ -115,23 +111,6 @@ double TileEstimate::BusiestOfMirrored(const TuningParameters& p) const {
     most = std::max(most, own);
   }
   return static_cast<double>(most) / static_cast<double>(parts * parts);
-}
-
-// Of the stage that does so, and of the threads that wait for each other in front of it.
-double TileEstimate::StoringAgain(const TuningParameters& p) const {
-  constexpr double kTransposed = 2.5, kScattered = 5;  // of a result, measured
-  constexpr double kBarrier = 3000;
-  double results = 0.5;
-  for (int d = 0; d < e_.rank(); ++d) {
-    if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);
-  }
-  double each = 0;
-  for (const Buffer& output : e_.outputs()) {
-    const bool has_rows =
-        StrideAlong(output, 0, pair_->row) == 1 || StrideAlong(output, 0, pair_->column) == 1;
-    each += has_rows ? kTransposed : kScattered;
-  }
-  return results * each / Cores(p) + (Cores(p) > 1 ? kBarrier : 0);
 }
 
 }  // namespace mdh

@@ -30,18 +30,24 @@ double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
   return computed / all;
 }
 
+// By what there is to move: squares are transposed as fast as a last cache has them.
 double TileCost::StoringAgain() const {
-  constexpr double kTransposed = 2.5, kScattered = 5;  // of a result, measured
-  double results = 0.5;
+  constexpr double kNearByte = 0.2, kFarByte = 0.9;  // of a result, measured
+  constexpr double kScattered = 2;                   // times as long, element by element
+  double results = 0.5, bytes = 0;
   for (int d = 0; d < e_.rank(); ++d) {
     if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);
   }
-  double each = 0;
-  for (const Output& output : outputs_) {
-    const bool has_rows = output.strides[pair_->row] == 1 || output.strides[pair_->column] == 1;
-    each += has_rows ? kTransposed : kScattered;
+  for (const Output& output : outputs_) bytes += output.bytes;
+  double cycles = 0;
+  for (size_t n = 0; n < outputs_.size(); ++n) {
+    const std::vector<int64_t>& strides = outputs_[n].strides;
+    const bool has_rows = strides[pair_->row] == 1 || strides[pair_->column] == 1;
+    const double each = bytes <= parts_.LastCacheBytes() ? kNearByte : kFarByte;
+    const auto element = static_cast<double>(e_.outputs()[n].type.size_bytes());
+    cycles += results * element * each * (has_rows ? 1 : kScattered);
   }
-  return results * each;
+  return cycles;
 }
 
 }  // namespace mdh

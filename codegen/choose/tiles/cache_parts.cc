@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "core/base/round.h"
@@ -14,6 +15,7 @@ constexpr int64_t kBytesOfPage = 4096;
 constexpr int64_t kNearBytes = kBytesOfPage / 2;
 constexpr int64_t kFarBytes = 2 * kBytesOfPage;
 constexpr int64_t kFollowedRows = 16;
+constexpr int64_t kRowsAhead = 32;  // a last cache answers before a tile has multiplied them
 constexpr double kPartsOfRows = 8;  // that the second-level cache keeps
 constexpr int64_t kNearPages = 64;  // that first-level translation buffers have entries for
 
@@ -157,6 +159,28 @@ int64_t CacheParts::NearRows(const TileChoice& choice) const {
     rows = std::min(rows, kNearPages * std::max<int64_t>(1, of_page));
   }
   return rows;
+}
+
+int64_t CacheParts::IterationsAhead(const TileChoice& choice) const {
+  const int v = choice.vector_dimension;
+  int innermost = -1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d) && choice.tile[d] < size(d)) innermost = d;
+  }
+  int64_t rows = 0;
+  for (int b = 0; b < std::ssize(e_.inputs()) && v >= 0 && innermost >= 0; ++b) {
+    const Buffer& buffer = e_.inputs()[b];
+    if (choice.packed[b]) continue;
+    if (StrideAlong(buffer, 0, v) != 0) return 0;
+    const int64_t apart = std::abs(StrideAlong(buffer, 0, innermost)) * buffer.type.size_bytes();
+    if (apart < kNearBytes || buffer.size_bytes() <= device_.l2_bytes) continue;
+    // Of lines so far apart the first-level cache keeps as many as it has in these sets.
+    const int64_t sets =
+        kBytesOfPage / std::max<int64_t>(device_.cache_line_bytes, std::gcd(apart, kBytesOfPage));
+    const int64_t kept = device_.l1_bytes / kBytesOfPage * sets;
+    rows = std::max<int64_t>(rows, std::min(kRowsAhead, kept / 2));
+  }
+  return rows == 0 ? 0 : std::max<int64_t>(1, rows / choice.tile[innermost]);
 }
 
 void CacheParts::Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,

@@ -51,6 +51,10 @@ class CacheParts {
   // the operand that is packed in strips: where strips are as narrow as a line, and used once,
   // finding pages takes longer than all else.
   int64_t NearRows(const TileChoice& choice) const;
+  // How many iterations ahead tiles should request what they read in place of rows that are far
+  // apart, where all that has lanes is packed: of each they read part of a line, which nothing
+  // fetches ahead. 0: they read no such rows.
+  int64_t IterationsAhead(const TileChoice& choice) const;
 
  private:
   // Fewer than second-level translation buffers have entries: rows may lie on pages of their own.

@@ -144,7 +144,7 @@ class Rules {
     parts_.Grow(tile, reduced, once ? parts_.FirstCacheBytes() : 0.3 * device_.l2_bytes);
     parts_.Balance(tile, registers(), reduced);
     if (once && on_amx) parts_.Balance(tile, registers(), reduced, parts_.NearRows(choice));
-    p_.prefetch = once ? 1 : 0;  // else nothing comes from memory while a tile multiplies
+    p_.prefetch = once ? 1 : static_cast<int>(parts_.IterationsAhead(choice));
     // Tile registers, and strips of a few columns with lanes along a reduction, take rows faster
     // than a last cache gives them: strips would be packed again.
     const bool has_few_columns = e_.is_reduction(vector_dimension_);

@@ -101,17 +101,19 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
   return address;
 }
 
-// Once per cache line and block.
+// Once per cache line and block, as far as neighbours are counted from the tile: of those up to
+// `neighbours` elements further the last one, as the tile before has read what begins the line.
 void TileInputs::Request(const Address& address, const std::string& base, const Index& at,
-                         int64_t offset, int bytes, Block& block) {
+                         int64_t offset, int64_t neighbours, int bytes, Block& block) {
   if (prefetched_dimension_ < 0) return;
   const int64_t ahead = address.step[prefetched_dimension_] * prefetch_points_;
   if (ahead == 0) return;
   const int64_t line =
       offset * bytes >= 0 ? offset * bytes / kLineBytes : (offset * bytes + 1) / kLineBytes - 1;
   if (!requested_.insert(absl::StrCat(address.pointer, "|", base, "|", line)).second) return;
+  const int64_t last = std::min(offset + neighbours, (line + 1) * kLineBytes / bytes - 1);
   block.push_back(
-      {PrefetchElement{address.pointer, at + Index(offset + ahead), /*for_writing=*/false}});
+      {PrefetchElement{address.pointer, at + Index(last + ahead), /*for_writing=*/false}});
 }
 
 void TileInputs::RequestNextParts(const std::vector<int64_t>& points, Block& block) {
@@ -194,6 +196,16 @@ int64_t TileInputs::Address::OffsetOf(const TilePoint& point) const {
   return offset;
 }
 
+// Results of the tile that read places behind the point's, one after the other.
+int64_t TileInputs::NeighboursOf(const Address& address, const TilePoint& point) const {
+  int64_t neighbours = 0;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    if (address.step[d] == 1 && !plan_.is_reduction(d))
+      neighbours = std::max(neighbours, plan_.register_tile(d) - 1 - point.pieces[d].offset);
+  }
+  return neighbours;
+}
+
 // Its base, a variable of the block if it is no simple one.
 Index TileInputs::BaseOf(const Address& address, Block& block) {
   if (address.base.is_constant() || address.base.IsVariable()) return address.base;
@@ -222,7 +234,7 @@ LoopValue TileInputs::LoadOnce(const Address& address, const TilePoint& point,
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
   const Index at = BaseOf(address, block);
-  if (bytes > 0) Request(address, base, at, offset, bytes, block);
+  if (bytes > 0) Request(address, base, at, offset, NeighboursOf(address, point), bytes, block);
   const LoopValue value = load(at + Index(offset), width, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
   block.push_back({DeclareValue{name, value}});

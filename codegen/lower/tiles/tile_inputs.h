@@ -85,7 +85,8 @@ class TileInputs {
   LoopValue LoadIndex(int dimension, const TilePoint& point) const;
   LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
   void Request(const Address& address, const std::string& base, const Index& at, int64_t offset,
-               int bytes, Block& block);
+               int64_t neighbours, int bytes, Block& block);
+  int64_t NeighboursOf(const Address& address, const TilePoint& point) const;
   Index CopyOrigin(const StagedCopy& copy, int d) const;
 
   const LoopPlan& plan_;

@@ -373,6 +373,28 @@ TEST(DefaultParametersTest, NarrowStripsThatAreUsedOnceAreOfFewPages) {
   }
 }
 
+// Tiles request what they read in place of rows that are far apart, if that is more than a
+// second-level cache keeps: fewer rows ahead where their lines share a set of the first level.
+TEST(DefaultParametersTest, LinesOfFarRowsAreRequestedAhead) {
+  const auto ahead = [](const char* left, const char* rows) {
+    DeviceDescription device = Cpu();
+    device.cores = 1;
+    const Expression product = *ParseExpression(
+        std::string("m<| I = 1> := out_view<fp64>( C: (i,j,k) -> (i,j) ) o md_hom<I,I,1000>( f, "
+                    "(++, ++, +) ) o inp_view<fp64,fp64>( A: (i,j,k) -> ") +
+            left + ", B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }",
+        {{"I", rows}});
+    const SystemModel model = OpenMpSimdRegistersModel();
+    const TuningParameters p =
+        DefaultParameters(product, model, device, NumericsPolicy::kReassociate);
+    return p.prefetch * p.tile[InnermostMemoryLayer(model)][2];
+  };
+  EXPECT_EQ(ahead("(k,i)", "1000"), 32);
+  EXPECT_EQ(ahead("(k,i)", "1024"), 4);
+  EXPECT_EQ(ahead("(k,i)", "250"), 0);
+  EXPECT_EQ(ahead("(i,k)", "1000"), 0);
+}
+
 // Of results that are equal to others rules compute one where a sum is long; their threads have as
 // many parts from both ends of the diagonal.
 TEST(DefaultParameters, ComputeHalfOfEqualResultsWhereThatPays) {
@@ -387,7 +409,7 @@ TEST(DefaultParameters, ComputeHalfOfEqualResultsWhereThatPays) {
   };
   DeviceDescription device = Cpu();
   EXPECT_FALSE(rules(2000, 2, device).mirrors);
-  EXPECT_FALSE(rules(8, 1000, device).mirrors);
+  EXPECT_FALSE(rules(2, 1000, device).mirrors);
   for (const int cores : {1, 2, 8}) {
     device.cores = cores;
     const TuningParameters p = rules(1000, 1000, device);

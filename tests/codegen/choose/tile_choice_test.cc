@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
@@ -134,8 +135,26 @@ where f(a, b) -> y { y = a * b }
     return Best(gram, NumericsPolicy::kReassociate, WideDevice());
   };
   EXPECT_EQ(best_of("6", "1952").vector_dimension, 2);
-  EXPECT_EQ(best_of("176", "1952").vector_dimension, 1);
-  EXPECT_THAT(best_of("176", "1952").packed, ElementsAre(false, true));
+  EXPECT_EQ(best_of("1000", "1952").vector_dimension, 1);
+  EXPECT_THAT(best_of("1000", "1952").packed, ElementsAre(false, true));
+}
+
+// Of equal results register tiles above the diagonal are left out: the fewer rows there are, the
+// more of them if tiles are small.
+TEST(TileChoiceTest, TilesOfEqualResultsAreSmallBesideTheDiagonal) {
+  const auto sides_of = [](const char* inputs, const std::string& rows) {
+    const Expression expression =
+        *ParseExpression(absl::StrCat("m<| I> := out_view<fp32>( y: (i,j,k) -> (i,j) ) o "
+                                      "md_hom<I,I,9000>( f, (++, ++, +) ) o inp_view",
+                                      inputs, " where f(a, b) -> y { y = a * b }"),
+                         {{"I", rows}});
+    const TileChoice best = Best(expression, NumericsPolicy::kReassociate, WideDevice());
+    return best.tile[0] + best.tile[1];
+  };
+  const char* gram = "<fp32>( x: (i,j,k) -> (k,i), (k,j) )";
+  const char* product = "<fp32,fp32>( a: (i,j,k) -> (k,i), b: (i,j,k) -> (k,j) )";
+  EXPECT_LT(sides_of(gram, "115"), sides_of(product, "115"));
+  EXPECT_LE(sides_of(gram, "115"), sides_of(gram, "2000"));
 }
 
 // What tiles have in common would be pushed out of the first-level cache by the rest of long rows.

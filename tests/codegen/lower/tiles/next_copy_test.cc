@@ -17,14 +17,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The loop program of a product 16 x 96 x 64 whose second operand, as `access` says, is packed in
-// parts of 32 columns.
+// The loop program of a product 16 x 96 x 64 whose first operand is as `left` says, whose second,
+// as `access` says, is packed in parts of 32 columns.
 std::string ProgramText(absl::string_view type, absl::string_view access, absl::string_view tile,
-                        absl::string_view layout, absl::string_view rest) {
+                        absl::string_view layout, absl::string_view rest,
+                        absl::string_view left = "(i,k)") {
   const auto expression = ParseExpression(
       absl::StrCat("product<T = ", type, "> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o\n",
-                   "md_hom<16,96,64>( f, (++, ++, +) ) o\n",
-                   "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ", access, " )\n",
+                   "md_hom<16,96,64>( f, (++, ++, +) ) o\n", "inp_view<T,T>( A: (i,j,k) -> ", left,
+                   ", B: (i,j,k) -> ", access, " )\n",
                    "where f(A, B) -> C { C = fp32(A) * fp32(B) }"),
       {});
   EXPECT_TRUE(expression.ok()) << expression.status();
@@ -41,6 +42,16 @@ std::string ProgramText(absl::string_view type, absl::string_view access, absl::
   const auto low = Lower(*expression, OpenMpSimdRegistersModel(), device, *parameters);
   EXPECT_TRUE(low.ok()) << low.status();
   return ToText(BuildLoopProgram(LoopPlan(*low)));
+}
+
+// The tile before has read what begins the line: the last of the neighbours that a tile reads of a
+// row may be in the next one.
+TEST(NextCopyTest, TilesRequestTheLastOfNeighbours) {
+  const std::string text =
+      ProgramText("fp32", "(k,j)", "4,32,2", "1,0:1", "accumulate=registers; prefetch=3", "(k,i)");
+  EXPECT_THAT(text, HasSubstr("prefetch A[A_at + 99]\n"));
+  EXPECT_THAT(text, HasSubstr("prefetch A[A_at + 115]\n"));
+  EXPECT_THAT(text, Not(HasSubstr("prefetch A[A_at + 96]")));
 }
 
 // Rows of neighbours: each line of the next 32 columns once.

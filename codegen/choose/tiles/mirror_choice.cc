@@ -12,8 +12,8 @@ TuningParameters BestParametersOfTile(const Expression& expression, const System
                                       const DeviceDescription& device, NumericsPolicy numerics,
                                       int64_t threads, TileChoice choice) {
   TuningParameters all = ParametersOfTile(expression, model, device, numerics, threads, choice);
-  if (all.lowering != Lowering::kTiles || !FirstExchangeablePair(expression)) return all;
-  choice.mirrors = true;
+  choice.mirrors = FirstExchangeablePair(expression);
+  if (all.lowering != Lowering::kTiles || !choice.mirrors) return all;
   TuningParameters half = ParametersOfTile(expression, model, device, numerics, threads, choice);
   half.mirrors = true;
   if (!Validate(expression, model, device, half).ok()) return all;

@@ -273,8 +273,7 @@ class Rules {
         const bool divides_largest = largest != nullptr && StrideAlong(*largest, 0, d) != 0;
         // Parts of whole inner tiles, the largest that balance.
         for (int l = 1; l <= innermost_; ++l) {
-          const int64_t unit = p_.tile[l][d];
-          const int64_t units = CeilDivide(size(d), unit);
+          const int64_t unit = p_.tile[l][d], units = CeilDivide(size(d), unit);
           const int64_t tile =
               std::min(size(d), MultiplyOrLargest(CeilDivide(units, wanted), unit));
           if (tile == size(d)) continue;
@@ -296,15 +295,16 @@ class Rules {
     return wanted;
   }
 
-  // What it is worth if strips that are packed in caches are packed by one core only.
+  // What it is worth if one core only packs strips of caches; of results on one side of the
+  // diagonal a last part along columns, which may be short, has least to do.
   double PackedOnce(int d) const {
     double worth = 0;
     for (int b = 0; b < std::ssize(packed_in_caches_); ++b) {
       const Buffer& buffer = e_.inputs()[b];
-      if (!packed_in_caches_[b] || StrideAlong(buffer, 0, d) == 0) continue;
-      worth = std::max(worth, StrideAlong(buffer, 0, vector_dimension_) == 1 ? 0.05 : 0.2);
+      if (packed_in_caches_[b] && StrideAlong(buffer, 0, d) != 0)
+        worth = std::max(worth, StrideAlong(buffer, 0, vector_dimension_) == 1 ? 0.05 : 0.2);
     }
-    return mirrors_ ? 2 * worth : worth;  // as there are twice as many parts
+    return !mirrors_ ? worth : 2 * worth + (d == mirrors_->column ? 0.2 : 0);
   }
 
   // Makes the part of a core a little larger if its number of register tiles has no divisor near
@@ -477,7 +477,7 @@ class Rules {
   const int innermost_;
   const int64_t threads_;
   TuningParameters p_;
-  bool mirrors_ = false;
+  std::optional<ExchangeablePair> mirrors_;
   int vector_dimension_ = -1;
   int64_t lanes_ = 1;
   std::vector<bool> packed_in_caches_;  // per input; empty: none is

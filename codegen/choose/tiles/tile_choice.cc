@@ -37,7 +37,7 @@ constexpr size_t kMostOfInputs = 5;  // choices with the same lanes and packed i
 class Ranking {
  public:
   Ranking(const Expression& e, const SystemModel& model, const DeviceDescription& device,
-          NumericsPolicy numerics, std::optional<ExchangeablePair> pair,
+          NumericsPolicy numerics, const std::optional<ExchangeablePair>& pair,
           absl::Span<const int64_t> runs)
       : e_(e),
         device_(device),
@@ -49,7 +49,8 @@ class Ranking {
             [&](const Buffer& buffer) { return ReuseOf(e, buffer) >= kLeastReuseOfShortParts; })),
         narrow_(NarrowReductionOf(e)),
         runs_(runs),
-        cost_(e, device, numerics, pair, runs) {}
+        pair_(pair),
+        cost_(e, device, numerics, runs) {}
 
   std::vector<TileChoice> Run(size_t most) {
     TileChoice plain;
@@ -341,7 +342,7 @@ class Ranking {
   // Where results are equal, those of half of them if that is less.
   double CyclesOf(TileChoice choice) const {
     const double all = cost_.Cycles(choice);
-    choice.mirrors = cost_.has_equal_results();
+    choice.mirrors = pair_;
     return choice.mirrors ? std::min(all, cost_.Cycles(choice)) : all;
   }
 
@@ -363,6 +364,7 @@ class Ranking {
   const bool uses_all_again_;  // every input
   const std::optional<NarrowReduction> narrow_;
   const absl::Span<const int64_t> runs_;
+  const std::optional<ExchangeablePair> pair_;
   const TileCost cost_;
   std::vector<TileChoice> found_;
 };

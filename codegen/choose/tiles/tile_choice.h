@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
+#include "core/expression/dependences.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 
@@ -35,8 +37,8 @@ struct TileChoice {
   int dot = 0;        // TuningParameters::dot
   int64_t group = 1;  // elements of its words
   DotUnit dot_unit = DotUnit::kVectors;
-  bool mirrors = false;  // half of equal results: BlockChoices::mirrors
-  double cycles = 0;     // estimate, for all points
+  std::optional<ExchangeablePair> mirrors;  // half of equal results: BlockChoices::mirrors
+  double cycles = 0;                        // estimate, for all points
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the

@@ -88,12 +88,10 @@ double OperationsOf(const Expression& expression, double combine) {
 }  // namespace
 
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device,
-                   NumericsPolicy numerics, std::optional<ExchangeablePair> pair,
-                   absl::Span<const int64_t> runs)
+                   NumericsPolicy numerics, absl::Span<const int64_t> runs)
     : e_(expression),
       device_(device),
       parts_(expression, device),
-      pair_(pair),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),

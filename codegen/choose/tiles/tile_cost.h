@@ -9,7 +9,6 @@
 #include "codegen/choose/tiles/cache_parts.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
-#include "core/expression/dependences.h"
 #include "core/pipeline/factor_order.h"
 
 namespace mdh {
@@ -17,18 +16,17 @@ namespace mdh {
 // Refers to its arguments.
 class TileCost {
  public:
-  // `pair`: of the expression that `expression` counts for. `runs`: as of RankTiles.
+  // `runs`: as of RankTiles.
   TileCost(const Expression& expression, const DeviceDescription& device, NumericsPolicy numerics,
-           std::optional<ExchangeablePair> pair, absl::Span<const int64_t> runs = {});
+           absl::Span<const int64_t> runs = {});
 
   // Of waiting for memory where rows of large inputs are read a few bytes at a time.
   double MemoryCycles(const TileChoice& choice) const;
-  // Of all points with tiles as `choice` says; its own `cycles` are not looked at. Half of equal
-  // results and StoringAgain if it mirrors, which only results of exchangeable dimensions do.
+  // Of all points with tiles as `choice` says, or, if it mirrors, of half of them and StoringAgain;
+  // its own `cycles` are not looked at.
   double Cycles(const TileChoice& choice) const;
-  bool has_equal_results() const { return pair_.has_value(); }
   // Of the stage that stores results below the diagonal once more.
-  double StoringAgain() const;
+  double StoringAgain(const ExchangeablePair& pair) const;
   // Vector registers that accumulators take, and those that operands take beside them.
   double Accumulators(const TileChoice& choice) const;
   double LiveOperands(const TileChoice& choice) const;
@@ -99,7 +97,6 @@ class TileCost {
   const Expression& e_;
   const DeviceDescription& device_;
   const CacheParts parts_;
-  const std::optional<ExchangeablePair> pair_;
   std::optional<NarrowReduction> narrow_;
   double combine_operations_;  // of one combination
   double operations_;          // per point, of f as it is written

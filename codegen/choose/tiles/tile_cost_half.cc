@@ -7,13 +7,14 @@ namespace mdh {
 
 double TileCost::Cycles(const TileChoice& choice) const {
   const double cycles = CyclesOfAll(choice);
-  return choice.mirrors ? cycles * ShareOnDiagonal(choice) + StoringAgain() : cycles;
+  if (!choice.mirrors) return cycles;
+  return cycles * ShareOnDiagonal(choice) + StoringAgain(*choice.mirrors);
 }
 
 // Of all register tiles those with a point on or below the diagonal.
 double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
   constexpr int64_t kManyTiles = 256;
-  const auto [row, column] = *pair_;
+  const auto [row, column] = *choice.mirrors;
   const int64_t size = e_.dimensions()[row].size;
   const int64_t rows = choice.tile[row], columns = choice.tile[column];
   if (size > kManyTiles * columns)
@@ -31,7 +32,7 @@ double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
 }
 
 // By what there is to move: squares are transposed as fast as a last cache has them.
-double TileCost::StoringAgain() const {
+double TileCost::StoringAgain(const ExchangeablePair& pair) const {
   constexpr double kNearByte = 0.2, kFarByte = 0.9;  // of a result, measured
   constexpr double kScattered = 2;                   // times as long, element by element
   double results = 0.5, bytes = 0;
@@ -42,7 +43,7 @@ double TileCost::StoringAgain() const {
   double cycles = 0;
   for (size_t n = 0; n < outputs_.size(); ++n) {
     const std::vector<int64_t>& strides = outputs_[n].strides;
-    const bool has_rows = strides[pair_->row] == 1 || strides[pair_->column] == 1;
+    const bool has_rows = strides[pair.row] == 1 || strides[pair.column] == 1;
     const double each = bytes <= parts_.LastCacheBytes() ? kNearByte : kFarByte;
     const auto element = static_cast<double>(e_.outputs()[n].type.size_bytes());
     cycles += results * element * each * (has_rows ? 1 : kScattered);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "codegen/choose/tiles/counted_expression.h"
 #include "core/base/round.h"
@@ -9,6 +11,14 @@
 #include "core/decomposition/dot_plan.h"
 
 namespace mdh {
+namespace {
+
+// Of points with rows before `row` and columns before `column`, those on or below the diagonal.
+double BelowDiagonal(double row, double column) {
+  return row <= column ? row * row / 2 : column * (row - column / 2);
+}
+
+}  // namespace
 
 TileEstimate::TileEstimate(const Expression& expression, const SystemModel& model,
                            const DeviceDescription& device, NumericsPolicy numerics)
@@ -17,15 +27,16 @@ TileEstimate::TileEstimate(const Expression& expression, const SystemModel& mode
       device_(device),
       innermost_(InnermostMemoryLayer(model)),
       pair_(FirstExchangeablePair(expression)),
-      cost_(e_, device, numerics, pair_) {}
+      cost_(e_, device, numerics) {}
 
 double TileEstimate::Cycles(const TuningParameters& p) const {
   constexpr double kBarrier = 3000;  // in front of the stage that stores results again
   const TileChoice choice = ChoiceOf(p);
   const double cycles = cost_.Cycles(choice);
-  if (!choice.mirrors) return std::max(1.0, cycles * BusiestShare(p));
-  const double again = cost_.StoringAgain();
-  return (cycles - again) * BusiestOfMirrored(p) + again / Cores(p) + (Cores(p) > 1 ? kBarrier : 0);
+  const double share = pair_ ? BusiestOfEqual(p) : BusiestShare(p);
+  if (!choice.mirrors) return std::max(1.0, cycles * share);
+  const double again = cost_.StoringAgain(*choice.mirrors);
+  return (cycles - again) * share + again / Cores(p) + (Cores(p) > 1 ? kBarrier : 0);
 }
 
 // The register tile, and how inputs are read in it.
@@ -47,7 +58,7 @@ TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
   choice.dot = p.dot;
   choice.dot_unit = p.dot_unit;
   if (const std::optional<DotPlan> plan = DotOf(e_, p)) choice.group = plan->group;
-  choice.mirrors = Mirrors(p);
+  if (Mirrors(p)) choice.mirrors = pair_;
   return choice;
 }
 
@@ -88,29 +99,41 @@ bool TileEstimate::Mirrors(const TuningParameters& p) const {
   return true;
 }
 
-// Of the results that are computed, what the core has that has most: parts have the more the
-// greater their numbers are, and are folded (Folded).
-double TileEstimate::BusiestOfMirrored(const TuningParameters& p) const {
-  constexpr double kManyParts = 4096;
-  double of_pair = 1, all = 1;
+// The same where results are equal, by how many of a part are computed. Parts of one side of the
+// diagonal are folded (Folded).
+double TileEstimate::BusiestOfEqual(const TuningParameters& p) const {
+  constexpr int64_t kManyParts = 4096;
+  std::vector<int64_t> along;
+  int64_t parts = 1;
   for (int d = 0; d < e_.rank(); ++d) {
-    const auto along = static_cast<double>(CeilDivide(e_.dimensions()[d].size, p.tile[0][d]));
-    if (d == pair_->row || d == pair_->column) of_pair *= along;
-    all *= along;
+    along.push_back(CeilDivide(e_.dimensions()[d].size, p.tile[0][d]));
+    parts = MultiplyOrLargest(parts, along.back());
   }
-  if (of_pair == 1 || all > kManyParts) return BusiestShare(p);
-  const auto parts = static_cast<int64_t>(all);
+  if (along[pair_->row] * along[pair_->column] == 1 || parts > kManyParts) return BusiestShare(p);
+  // Where part number n begins and ends in dimension d.
+  const auto range = [&](int64_t n, int d) {
+    for (int inner = d + 1; inner < e_.rank(); ++inner) n /= along[inner];
+    const int64_t begin = n % along[d] * p.tile[0][d];
+    const int64_t end = std::min(begin + p.tile[0][d], e_.dimensions()[d].size);
+    return std::pair(static_cast<double>(begin), static_cast<double>(end));
+  };
+  const bool mirrors = Mirrors(p);
   const auto cores = static_cast<int64_t>(Cores(p));
-  int64_t most = 0;
+  double most = 0, all = 0;
   for (int64_t core = 0; core < cores; ++core) {
-    int64_t own = 0;
+    double own = 0;
     for (int64_t n = parts * core / cores; n < parts * (core + 1) / cores; ++n) {
-      const int64_t part = n % 2 == 0 ? n / 2 : parts - 1 - n / 2;
-      own += 2 * part + 1;
+      const int64_t folded = n % 2 == 0 ? n / 2 : parts - 1 - n / 2;
+      const auto [top, bottom] = range(mirrors ? folded : n, pair_->row);
+      const auto [left, right] = range(mirrors ? folded : n, pair_->column);
+      own += mirrors ? BelowDiagonal(bottom, right) - BelowDiagonal(bottom, left) -
+                           BelowDiagonal(top, right) + BelowDiagonal(top, left)
+                     : (bottom - top) * (right - left);
     }
     most = std::max(most, own);
+    all += own;
   }
-  return static_cast<double>(most) / static_cast<double>(parts * parts);
+  return most / all;
 }
 
 }  // namespace mdh

@@ -30,7 +30,7 @@ class TileEstimate {
   double Cores(const TuningParameters& parameters) const;
   double BusiestShare(const TuningParameters& parameters) const;
   bool Mirrors(const TuningParameters& parameters) const;
-  double BusiestOfMirrored(const TuningParameters& parameters) const;
+  double BusiestOfEqual(const TuningParameters& parameters) const;
 
   const Expression e_;  // CountedExpression
   const SystemModel& model_;

@@ -418,6 +418,12 @@ TEST(DefaultParameters, ComputeHalfOfEqualResultsWhereThatPays) {
     EXPECT_GE(parts, cores == 1 ? 1 : 2 * cores - 1) << ToText(p);
     EXPECT_EQ(p.tile[0][2], 1000);
   }
+  // Of parts along columns the last, which may have fewer, has least below the diagonal.
+  device.cores = 2;
+  const TuningParameters few = rules(130, 3000, device);
+  EXPECT_TRUE(few.mirrors);
+  EXPECT_EQ(few.tile[0][0], 130);
+  EXPECT_LT(few.tile[0][1], 130);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
   return computed / all;
 }
 
-// By what there is to move: squares are transposed as fast as a last cache has them.
+// By what there is to move: squares are transposed as fast as a last cache has them, which all
+// cores share.
 double TileCost::StoringAgain(const ExchangeablePair& pair) const {
   constexpr double kNearByte = 0.2, kFarByte = 0.9;  // of a result, measured
   constexpr double kScattered = 2;                   // times as long, element by element
@@ -40,13 +41,14 @@ double TileCost::StoringAgain(const ExchangeablePair& pair) const {
     if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);
   }
   for (const Output& output : outputs_) bytes += output.bytes;
+  const bool is_kept =
+      2 * bytes <= static_cast<double>(std::max(device_.l2_bytes, device_.l3_bytes));
   double cycles = 0;
   for (size_t n = 0; n < outputs_.size(); ++n) {
     const std::vector<int64_t>& strides = outputs_[n].strides;
     const bool has_rows = strides[pair.row] == 1 || strides[pair.column] == 1;
-    const double each = bytes <= parts_.LastCacheBytes() ? kNearByte : kFarByte;
     const auto element = static_cast<double>(e_.outputs()[n].type.size_bytes());
-    cycles += results * element * each * (has_rows ? 1 : kScattered);
+    cycles += results * element * (is_kept ? kNearByte : kFarByte) * (has_rows ? 1 : kScattered);
   }
   return cycles;
 }

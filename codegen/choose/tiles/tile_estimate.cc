@@ -114,8 +114,8 @@ double TileEstimate::BusiestOfEqual(const TuningParameters& p) const {
   const auto range = [&](int64_t n, int d) {
     for (int inner = d + 1; inner < e_.rank(); ++inner) n /= along[inner];
     const int64_t begin = n % along[d] * p.tile[0][d];
-    const int64_t end = std::min(begin + p.tile[0][d], e_.dimensions()[d].size);
-    return std::pair(static_cast<double>(begin), static_cast<double>(end));
+    const int64_t points = std::min(p.tile[0][d], e_.dimensions()[d].size - begin);
+    return std::pair(static_cast<double>(begin), static_cast<double>(begin + points));
   };
   const bool mirrors = Mirrors(p);
   const auto cores = static_cast<int64_t>(Cores(p));

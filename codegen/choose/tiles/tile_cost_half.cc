@@ -34,8 +34,8 @@ double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
 // By what there is to move: squares are transposed as fast as a last cache has them, which all
 // cores share.
 double TileCost::StoringAgain(const ExchangeablePair& pair) const {
-  constexpr double kNearByte = 0.2, kFarByte = 0.9;  // of a result, measured
-  constexpr double kScattered = 2;                   // times as long, element by element
+  constexpr double kNearByte = 0.2, kFarByte = 0.3;  // of a result, measured
+  constexpr double kScattered = 2;                    // times as long, element by element
   double results = 0.5, bytes = 0;
   for (int d = 0; d < e_.rank(); ++d) {
     if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);

@@ -170,10 +170,10 @@ int64_t CacheParts::IterationsAhead(const TileChoice& choice) const {
   int64_t rows = 0;
   for (int b = 0; b < std::ssize(e_.inputs()) && v >= 0 && innermost >= 0; ++b) {
     const Buffer& buffer = e_.inputs()[b];
-    if (choice.packed[b]) continue;
-    if (StrideAlong(buffer, 0, v) != 0) return 0;
+    if (choice.packed[b] || buffer.size_bytes() <= device_.l2_bytes) continue;
+    if (StrideAlong(buffer, 0, v) != 0 || IsWindow(innermost)) return 0;
     const int64_t apart = std::abs(StrideAlong(buffer, 0, innermost)) * buffer.type.size_bytes();
-    if (apart < kNearBytes || buffer.size_bytes() <= device_.l2_bytes) continue;
+    if (apart < kNearBytes) continue;
     // Of lines so far apart the first-level cache keeps as many as it has in these sets.
     const int64_t sets =
         kBytesOfPage / std::max<int64_t>(device_.cache_line_bytes, std::gcd(apart, kBytesOfPage));

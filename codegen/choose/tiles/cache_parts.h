@@ -52,7 +52,7 @@ class CacheParts {
   // finding pages takes longer than all else.
   int64_t NearRows(const TileChoice& choice) const;
   // How many iterations ahead tiles should request what they read in place of rows that are far
-  // apart, where all that has lanes is packed: of each they read part of a line, which nothing
+  // apart, where what has lanes is packed or small: of each they read part of a line, which nothing
   // fetches ahead. 0: they read no such rows.
   int64_t IterationsAhead(const TileChoice& choice) const;
 

@@ -1,6 +1,7 @@
 #include "codegen/choose/tiles/register_tile_rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -107,6 +108,7 @@ class Rules {
     parts_.Grow(tile, reduced, parts_.ReductionBytes(choice));  // reductions first
     parts_.FollowRows(tile, choice, reduced);
     parts_.KeepRowsOfWindows(tile, vector_dimension_);
+    p_.prefetch = static_cast<int>(parts_.IterationsAhead(choice));
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
@@ -377,9 +379,8 @@ class Rules {
     }
     std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
     std::vector<int> reduced;
-    for (const int d : order) {
-      if (e_.is_reduction(d)) reduced.push_back(d);
-    }
+    std::ranges::copy_if(order, std::back_inserter(reduced),
+                         [&](int d) { return e_.is_reduction(d); });
     std::ranges::sort(reduced);
     size_t next = 0;
     for (int& d : order) {

@@ -35,7 +35,7 @@ double TileCost::ShareOnDiagonal(const TileChoice& choice) const {
 // cores share.
 double TileCost::StoringAgain(const ExchangeablePair& pair) const {
   constexpr double kNearByte = 0.2, kFarByte = 0.3;  // of a result, measured
-  constexpr double kScattered = 2;                    // times as long, element by element
+  constexpr double kScattered = 2;                   // times as long, element by element
   double results = 0.5, bytes = 0;
   for (int d = 0; d < e_.rank(); ++d) {
     if (!e_.is_reduction(d)) results *= static_cast<double>(e_.dimensions()[d].size);

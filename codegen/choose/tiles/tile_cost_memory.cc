@@ -57,6 +57,7 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
   }
   double cycles = 0;
   const int v = choice.vector_dimension;
+  const bool comes_ahead = !choice.accumulates_in_output && parts_.IterationsAhead(choice) > 0;
   const bool has_parts_of_lines = v >= 0 && choice.tile[v] * 4 < device_.cache_line_bytes;
   for (const auto& [strides, bytes] : outputs_) {
     if (bytes <= static_cast<double>(device_.l2_bytes) || !has_parts_of_lines) continue;
@@ -69,14 +70,18 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     const int64_t element = input.buffer->type.size_bytes();
     const bool walks_rows = innermost >= 0 && !choice.accumulates_in_output &&
                             input.strides[0][innermost] * element >= kPageBytes / 2;
-    const int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
+    int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
+    for (int d = 0; comes_ahead && d < e_.rank(); ++d) {
+      if (input.strides[0][d] == 1) in_row = std::max(in_row, choice.tile[d]);
+    }
     const auto run = static_cast<double>(in_row * element);
     if (walks_rows &&
         e_.dimensions()[innermost].size > LinesKept(input.strides[0][innermost] * element)) {
       cycles += lines * kLineCycles * std::max(0.0, device_.cache_line_bytes / run - 1);
     }
     if (input.reuse >= 64) continue;  // caches are filled once and read often
-    if (walks_rows) cycles += lines * kLineCycles * std::max(0.0, 1 - run / kLongRunBytes);
+    const double each = comes_ahead ? kStreamCycles : kLineCycles;
+    if (walks_rows) cycles += lines * each * std::max(0.0, 1 - run / kLongRunBytes);
     if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
       cycles += lines * kLineCycles / 2;
     // The rows of stencils were read a row or a plane before.

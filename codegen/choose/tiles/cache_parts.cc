@@ -100,21 +100,36 @@ void CacheParts::Grow(std::vector<int64_t>& part, const std::vector<int>& dimens
 
 void CacheParts::FollowRows(std::vector<int64_t>& part, const TileChoice& choice,
                             const std::vector<int>& reduced) const {
+  const int64_t most = RowsFollowed(choice);
+  if (most < kMostRows) Balance(part, choice.tile, reduced, most);
+}
+
+double CacheParts::PartsOfFollowedRows(const TileChoice& choice) const {
+  const int64_t most = RowsFollowed(choice);
+  double rows = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) rows *= static_cast<double>(size(d));
+  }
+  return most < kMostRows ? std::max(1.0, rows / static_cast<double>(most)) : 1;
+}
+
+int64_t CacheParts::RowsFollowed(const TileChoice& choice) const {
   const int v = choice.vector_dimension;
   int64_t most = kMostRows;
   for (int b = 0; v >= 0 && b < std::ssize(e_.inputs()); ++b) {
     const Buffer& buffer = e_.inputs()[b];
     if (choice.packed[b] || buffer.size_bytes() <= device_.l2_bytes) continue;
-    const bool is_across = std::ranges::any_of(reduced, [&](int d) {
+    bool is_across = false;
+    for (int d = 0; d < e_.rank(); ++d) {
       const int64_t bytes = std::abs(StrideAlong(buffer, 0, d)) * buffer.type.size_bytes();
-      return size(d) > 1 && bytes >= kFarBytes && !IsWindow(d);
-    });
+      is_across |= e_.is_reduction(d) && size(d) > 1 && bytes >= kFarBytes && !IsWindow(d);
+    }
     // Results are taken up again for every part.
     const auto uses = static_cast<int64_t>(ReuseOf(e_, buffer));
     if (is_across && !e_.is_reduction(v) && StrideAlong(buffer, 0, v) == 1)
       most = std::min(most, std::max(kFollowedRows, 2 * uses));
   }
-  if (most < kMostRows) Balance(part, choice.tile, reduced, most);
+  return most;
 }
 
 // Whether dimension d moves what some input reads where a dimension of the results does, too.

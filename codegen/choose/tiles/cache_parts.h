@@ -37,6 +37,8 @@ class CacheParts {
   // memory: it all comes from there, and what fetches lines ahead follows a few rows at a time.
   void FollowRows(std::vector<int64_t>& part, const TileChoice& choice,
                   const std::vector<int>& reduced) const;
+  // How many parts that makes of all points of the reductions.
+  double PartsOfFollowedRows(const TileChoice& choice) const;
   // Where all reductions are windows, as those of poolings and depthwise convolutions: makes the
   // part as long as rows along dimension v, if caches still keep many such parts. Pieces of rows
   // would be read and written a few lines at a time, with others in between.
@@ -60,6 +62,7 @@ class CacheParts {
   // Fewer than second-level translation buffers have entries: rows may lie on pages of their own.
   static constexpr int64_t kMostRows = 1280;
 
+  int64_t RowsFollowed(const TileChoice& choice) const;
   bool HasNearRows(int v) const;
   bool IsWindow(int d) const;
   int64_t size(int d) const { return e_.dimensions()[d].size; }

@@ -1,7 +1,6 @@
 #include "codegen/choose/tiles/register_tile_rules.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -378,9 +377,8 @@ class Rules {
       }
     }
     std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
-    std::vector<int> reduced;
-    std::ranges::copy_if(order, std::back_inserter(reduced),
-                         [&](int d) { return e_.is_reduction(d); });
+    std::vector<int> reduced = order;
+    std::erase_if(reduced, [&](int d) { return !e_.is_reduction(d); });
     std::ranges::sort(reduced);
     size_t next = 0;
     for (int& d : order) {

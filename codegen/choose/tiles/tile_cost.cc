@@ -432,10 +432,10 @@ double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
     return each * static_cast<double>(lanes) * std::max(1.0, points / kPartOfReductions);
   }
   const bool has_masks = device_.simd_bytes >= kMaskedBytes;
-  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
+  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1))
     return kMaskedStore * static_cast<double>(std::abs(stride));
-  }
-  return kScatterPerLane * static_cast<double>(lanes);
+  const double parts = parts_.PartsOfFollowedRows(choice);  // of which the next take results up
+  return (kScatterPerLane * parts + kGatherPerLane * (parts - 1)) * static_cast<double>(lanes);
 }
 
 double TileCost::StoreCycles(const TileChoice& choice) const {

@@ -431,10 +431,10 @@ double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
     const double each = 2 * rows > LinesKept(stride * 4) ? kLaneInMemory : kLaneInL2;
     return each * static_cast<double>(lanes) * std::max(1.0, points / kPartOfReductions);
   }
-  const bool has_masks = device_.simd_bytes >= kMaskedBytes;
-  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1))
+  if (IsShuffledStride(stride, lanes) && (device_.simd_bytes >= kMaskedBytes || stride == -1))
     return kMaskedStore * static_cast<double>(std::abs(stride));
-  const double parts = parts_.PartsOfFollowedRows(choice);  // of which the next take results up
+  // Each part of the reductions takes up what the one before has left.
+  const double parts = std::max(PartsOfReductions(choice), parts_.PartsOfFollowedRows(choice));
   return (kScatterPerLane * parts + kGatherPerLane * (parts - 1)) * static_cast<double>(lanes);
 }
 

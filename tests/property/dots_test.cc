@@ -140,6 +140,11 @@ INSTANTIATE_TEST_SUITE_P(
             kProduct,
             "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,32,8|1,16,1|1,1,1; " NESTED
             "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3"},
+        // lanes of several registers, which the instruction has none for
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,32,4|1,32,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|in_place:0,1:-1; compiler=clang; dot=3"},
         // copied as a whole, in strips, and per part with the reduction cut
         DotsCase{kProduct,
                  "model=OpenMP+SIMD+RM; tile=8,45,47|8,45,47|8,45,47|4,32,4|1,16,1|1,1,1; " NESTED

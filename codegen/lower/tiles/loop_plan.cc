@@ -37,6 +37,9 @@ LoopPlan::LoopPlan(LowLevelExpression low_level, std::optional<ExchangeablePair>
   PlanLoops();
   PlanFunction();
   PlanStaging();
+  outside_products_ = OutsideProductsOf(expression(), numerics());
+  if (outside_products_ && StagedInput(outside_products_->zeros) != nullptr)
+    outside_products_.reset();
   PlanResults();
   PlanLastTiles();
 }

@@ -30,7 +30,7 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 // Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
 constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.08;        // beside its load
-constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
+constexpr double kOperandsPerCycle = 1.8;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
 constexpr ScalarType kHalves = ScalarType::kBfloat16;
 constexpr double kSlowHalves = 4;    // of vectors of bf16 beside tile registers: measured, 2 cycles
@@ -92,6 +92,7 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
     : e_(expression),
       device_(device),
       parts_(expression, device),
+      reached_(expression, numerics),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
@@ -493,8 +494,8 @@ double TileCost::Cycles(const TileChoice& choice) const {
     const double least = std::max(0.35, CyclesWithout(choice, d) / body);
     tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
-  return tiles * (LoopCycles(choice, body) + StoreCycles(choice)) + PackingCycles(choice) +
-         MemoryCycles(choice);
+  const double loops = LoopCycles(choice, body) * reached_.Of(choice);
+  return tiles * (loops + StoreCycles(choice)) + PackingCycles(choice) + MemoryCycles(choice);
 }
 
 }  // namespace mdh

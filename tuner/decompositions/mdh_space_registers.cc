@@ -35,6 +35,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   for (const int d : turn_) AddDimension(d);
   AddLimits();
   AddDots();
+  for (int b = 0; b < std::ssize(e_.inputs()); ++b) LimitGroups(b);
   AddChoice("accumulate");
   LimitTiles();
   LimitStores();
@@ -236,8 +237,20 @@ void RegisterDecompositions::AddStaging(int b) {
 
 // Whether copies can have strips along index x.
 bool RegisterDecompositions::HasStrips(const Buffer& copy, int x) const {
-  const int d = PlainDimension(copy, x);
+  const int d = StripDimension(e_, copy, x);
   return d >= 0 && p_.size(d) > 1 && (!p_.is_ordered(d) || has_lanes_[d]);
+}
+
+// Strips that are groups of neighbours are whole (StripDimension).
+void RegisterDecompositions::LimitGroups(int b) {
+  const Buffer& buffer = e_.inputs()[b];
+  const Formula strip = builder_.At(staging_[b].strip);
+  for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+    const int d = StripDimension(e_, buffer, x);
+    if (!HasStrips(buffer, x) || PlainDimension(buffer, x) == d) continue;
+    builder_.Require(absl::StrCat("strips of ", buffer.name, " are groups of ", p_.name(d)),
+                     strip != x || (RegisterTile(d) >= p_.size(d) && ChoiceCode("dot") == 0));
+  }
 }
 
 // Some access has lanes along the strips.
@@ -247,7 +260,7 @@ void RegisterDecompositions::LimitSeparateStrips(int b, const std::vector<Buffer
   Formula has_lanes = builder_.At(staging.layer) == InputParameters::kInPlace;
   for (const Buffer& copy : copies) {
     for (int x = 0; x < std::ssize(copy.extents); ++x) {
-      const int d = PlainDimension(copy, x);
+      const int d = StripDimension(e_, copy, x);
       if (!HasStrips(copy, x) || !has_lanes_[d]) continue;
       has_lanes =
           has_lanes || (builder_.At(staging.strip) == x && builder_.At(vector_dimension_) == d);

@@ -409,7 +409,7 @@ class Rules {
     const Buffer& buffer = e_.inputs()[input];
     int strip = -1;
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
+      if (StripDimension(e_, buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
     }
     if (strip < 0) return;
     InputParameters packed = p_.inputs[input];

@@ -114,9 +114,17 @@ class Ranking {
   bool CanPack(const Buffer& buffer, int d) const {
     if (!CanStageWhole(buffer) || buffer.size_bytes() > kMaxSharedScratchBytes / 4) return false;
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) return true;
+      if (StripDimension(e_, buffer, static_cast<int>(x)) == d) return true;
     }
     return false;
+  }
+
+  // Whether strips along d are whole groups of neighbours only.
+  bool HasGroupsAlong(const Buffer& buffer, int d) const {
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      if (PlainDimension(buffer, static_cast<int>(x)) == d) return false;
+    }
+    return true;
   }
 
   void TryLanes(int d, TileChoice choice) {
@@ -170,9 +178,18 @@ class Ranking {
     }
     for (int64_t vectors = 1; vectors <= kMaxLaneVectors; ++vectors) {
       choice.tile[v] = std::min(size(v), vectors * choice.lanes);
-      TryRows(choice);
+      TryRows(choice.tile[v] == size(v) ? choice : WithoutGroups(choice));
       if (choice.tile[v] == size(v)) break;
     }
+  }
+
+  // What is packed but groups of which the tile has a part.
+  TileChoice WithoutGroups(TileChoice choice) const {
+    for (int b = 0; b < std::ssize(choice.packed); ++b) {
+      if (choice.packed[b] && HasGroupsAlong(e_.inputs()[b], choice.vector_dimension))
+        choice.packed[b] = false;
+    }
+    return choice;
   }
 
   // ---- Dot instructions ----

@@ -118,10 +118,7 @@ void LoopPlan::PlanStaging() {
       copy.extents[x] = Footprint(buffer, static_cast<int>(x), p.tile[input.stage_layer]);
     }
     if (copy.strip_dimension >= 0) {
-      const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];
-      for (int d = 0; d < rank(); ++d) {
-        if (index.coefficients[d] != 0) copy.strip_of = d;
-      }
+      copy.strip_of = StripDimension(expression(), buffer, copy.strip_dimension);
       if (copy.strip_of >= 0) copy.strip = register_tile_[copy.strip_of];
       int64_t& extent = copy.extents[copy.strip_dimension];
       extent = RoundUp(extent, copy.strip);

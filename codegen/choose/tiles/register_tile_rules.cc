@@ -214,6 +214,9 @@ class Rules {
     double read = 0;
     for (const Buffer& buffer : e_.inputs()) read += static_cast<double>(buffer.size_bytes());
     if (largest == nullptr || (!flips && OutputBytes() > kMuchWritten * read)) return;
+    // So should what memory has, if the first-level cache keeps all of that input.
+    const bool is_kept = 2 * largest->size_bytes() <= device_.l1_bytes;
+    if (!flips && is_kept && OutputBytes() > static_cast<double>(device_.l2_bytes)) return;
     const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;
     std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
     const auto place = [&](int d) {

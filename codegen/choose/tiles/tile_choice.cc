@@ -215,7 +215,8 @@ class Ranking {
       const int b = sides->vector.buffer;
       const Buffer& buffer = e_.inputs()[b];
       const double reuse = ReuseOf(e_, buffer);
-      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v);
+      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v) &&
+                            !HasGroupsAlong(buffer, v);
       const bool must_pack =
           can_pack && reuse >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes;
       if (!must_pack) TryVectors(along);

@@ -6,8 +6,10 @@
 
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/mirror_results.h"
+#include "codegen/lower/tiles/finite_flag.h"
 #include "codegen/lower/tiles/staging.h"
 #include "codegen/lower/tiles/tile_function.h"
+#include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/digits.h"
 #include "core/base/round.h"
@@ -86,14 +88,18 @@ class TileProgramBuilder : public LevelWalk {
   // ---- Core layer ----
 
   Stage Distribute(Block part) override {
-    Stage stage = LevelWalk::Distribute(std::move(part));
-    if (const OutsideProducts* products = plan_.outside_products()) {
-      Block body = DeclareFinite("finite", plan_.input_name(products->factor),
-                                 expression().inputs()[products->factor],
-                                 static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())));
-      Append(std::move(stage.body), &body);
-      stage.body = std::move(body);
+    const OutsideProducts* products = plan_.outside_products();
+    if (products == nullptr) return LevelWalk::Distribute(std::move(part));
+    Block first = DeclareFinite("finite", plan_.input_name(products->factor),
+                                expression().inputs()[products->factor],
+                                static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())));
+    if (CoreParts() == 1) {
+      Append(std::move(part), &first);
+      return LevelWalk::Distribute(std::move(first));
     }
+    Stage stage = LevelWalk::Distribute(std::move(part));
+    Append(std::move(stage.body), &first);
+    stage.body = std::move(first);
     return stage;
   }
 

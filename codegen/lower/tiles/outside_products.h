@@ -4,11 +4,7 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "absl/types/span.h"
-#include "codegen/program/loop_program.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 
@@ -24,16 +20,5 @@ struct OutsideProducts {
 // looking at the other input.
 std::optional<OutsideProducts> OutsideProductsOf(const Expression& expression,
                                                  NumericsPolicy numerics);
-
-// Declares the flag `name`: whether all elements at `pointer` are finite. `lanes`: of vectors.
-Block DeclareFinite(const std::string& name, const std::string& pointer, const Buffer& buffer,
-                    int lanes);
-
-// Least and greatest value of an index where dimension d goes from first[d] to last[d].
-struct IndexBounds {
-  Index low, high;
-};
-IndexBounds BoundsOf(const AffineIndex& index, absl::Span<const Index> first,
-                     absl::Span<const Index> last);
 
 }  // namespace mdh

@@ -276,7 +276,7 @@ TEST(TileChoiceTest, SearchesBeginWithResultsThatPassCachesAndThatStay) {
 // Rows that divide an extent leave no smaller tiles over.
 TEST(TileChoiceTest, TilesOfConvolutionsDivideWhatTheyCover) {
   const Expression conv = Shipped(
-      "conv_bn_relu.mdh",
+      "mcc.mdh",
       {{"N", "16"}, {"P", "14"}, {"Q", "14"}, {"K", "256"}, {"R", "3"}, {"S", "3"}, {"C", "256"}});
   bool has_sevens = false;
   for (const TileChoice& choice : RankTiles(conv, OpenMpSimdRegistersModel(), WideDevice(),

@@ -1,7 +1,6 @@
 #include "codegen/choose/tiles/reached_share.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -17,27 +16,35 @@ double ReachedShare::Of(const TileChoice& choice) const {
   return share;
 }
 
-// Of one index of the buffer. Tiles at the end of a dimension are taken for whole ones; where there
-// are many tiles, few are at an edge.
+// Of one index of the buffer. Where there are many tiles, few are at an edge.
 double ReachedShare::Along(const AffineIndex& index, int64_t extent,
                            const TileChoice& choice) const {
   constexpr int64_t kManyTiles = 4096;
-  std::vector<int64_t> lowest = {index.constant};
-  int64_t reach = 0;
+  struct Reach {
+    int64_t low, high, points;
+  };
+  std::vector<Reach> tiles = {{index.constant, index.constant, 1}};
   for (int d = 0; d < e_.rank(); ++d) {
     const int64_t c = index.coefficients[d], size = e_.dimensions()[d].size, tile = choice.tile[d];
     if (c == 0) continue;
-    if (size / tile * std::ssize(lowest) > kManyTiles) return 1;
-    reach += std::abs(c) * (tile - 1);
-    std::vector<int64_t> next;
+    if (size / tile * std::ssize(tiles) > kManyTiles) return 1;
+    std::vector<Reach> next;
     for (int64_t at = 0; at < size; at += tile) {
-      for (const int64_t low : lowest) next.push_back(low + c * at - (c < 0 ? -c * (tile - 1) : 0));
+      const int64_t points = std::min(tile, size - at);
+      const auto [low, high] = std::minmax({c * at, c * (at + points - 1)});
+      for (const Reach& r : tiles) {
+        next.push_back({r.low + low, r.high + high, r.points * points});
+      }
     }
-    lowest = std::move(next);
+    tiles = std::move(next);
   }
-  const auto reached =
-      std::ranges::count_if(lowest, [&](int64_t low) { return low + reach >= 0 && low < extent; });
-  return static_cast<double>(reached) / static_cast<double>(lowest.size());
+  double reached = 0, all = 0;
+  for (const Reach& r : tiles) {
+    const auto points = static_cast<double>(r.points);
+    all += points;
+    if (r.high >= 0 && r.low < extent) reached += points;
+  }
+  return reached / all;
 }
 
 }  // namespace mdh

@@ -19,7 +19,7 @@ double ReachedShare::Of(const TileChoice& choice) const {
 // Of one index of the buffer. Where there are many tiles, few are at an edge.
 double ReachedShare::Along(const AffineIndex& index, int64_t extent,
                            const TileChoice& choice) const {
-  constexpr int64_t kManyTiles = 4096;
+  constexpr int64_t kManyTiles = 512;
   struct Reach {
     int64_t low, high, points;
   };

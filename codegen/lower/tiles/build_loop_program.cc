@@ -87,9 +87,18 @@ class TileProgramBuilder : public LevelWalk {
 
   // ---- Core layer ----
 
+  // Whether tiles leave products out.
+  bool AsksForFinite() const {
+    return std::ranges::any_of(tile_parameters_, [](const auto& tile) {
+      return std::ranges::any_of(tile.second, [](const TileParameter& p) {
+        return p.role == TileParameter::Role::kFinite;
+      });
+    });
+  }
+
   Stage Distribute(Block part) override {
     const OutsideProducts* products = plan_.outside_products();
-    if (products == nullptr) return LevelWalk::Distribute(std::move(part));
+    if (!AsksForFinite()) return LevelWalk::Distribute(std::move(part));
     Block first = DeclareFinite("finite", plan_.input_name(products->factor),
                                 expression().inputs()[products->factor],
                                 static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())));

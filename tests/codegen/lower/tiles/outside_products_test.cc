@@ -65,7 +65,7 @@ TEST(OutsideProductsTest, NotWhereTheOrderIsFixedOrFewAreSaved) {
   EXPECT_FALSE(LeavesOut({.rows = "40"}));
 }
 
-std::string SourceOf(const Convolution& c) {
+std::string SourceOf(const Convolution& c, const std::string& window = "1") {
   const Expression expression = Parsed(c);
   const SystemModel model = OpenMpSimdRegistersModel();
   DeviceDescription device;
@@ -73,10 +73,10 @@ std::string SourceOf(const Convolution& c) {
   device.vector_registers = 32;
   device.compiler = "gcc";
   const TuningParameters parameters = *ParseTuningParameters(
-      absl::StrCat(
-          "model=OpenMP+SIMD+RM; tile=50,4,16,3|50,4,16,3|50,4,16,3|2,1,16,1|1,1,16,1|1,1,1,"
-          "1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
-          "inputs=in_place:0,1:-1|in_place:0,1:-1"),
+      absl::StrCat("model=OpenMP+SIMD+RM; tile=50,4,16,3|50,4,16,3|50,4,16,3|2,1,16,", window,
+                   "|1,1,16,1|1,1,1,"
+                   "1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
+                   "inputs=in_place:0,1:-1|in_place:0,1:-1"),
       expression);
   const auto low = Lower(expression, model, device, parameters);
   EXPECT_TRUE(low.ok()) << low.status();
@@ -88,6 +88,7 @@ TEST(OutsideProductsTest, TilesAskWhetherTheyReachTheBuffer) {
   EXPECT_THAT(source, HasSubstr("const int reached = -1 < r + p - 1 && r + p - 1 < 4;"));
   EXPECT_THAT(source, HasSubstr("const int zero = finite && !reached;"));
   EXPECT_THAT(SourceOf({.outside = " else 1"}), Not(HasSubstr("finite")));
+  EXPECT_THAT(SourceOf({}, /*window=*/"3"), Not(HasSubstr("finite"))) << "unrolled as a whole";
 }
 
 TEST(OutsideProductsTest, RulesCountHowOftenTilesReachIt) {

@@ -11,7 +11,7 @@ constexpr int kWholeBytes = 64, kLeastBytes = 16;  // of vectors that have such 
 
 // With AVX-512's encoding.
 std::string DotsFeature(absl::string_view macro, int bytes) {
-  if (bytes < kLeastBytes) return "0";
+  if (bytes < kLeastBytes || bytes > kWholeBytes) return "0";
   return absl::StrCat("defined(", macro, ")",
                       bytes < kWholeBytes ? " && defined(__AVX512VL__)" : "");
 }

@@ -164,6 +164,11 @@ INSTANTIATE_TEST_SUITE_P(
                  "model=OpenMP+SIMD+RM; tile=10,45,47|10,45,47|10,45,47|5,45,12|1,16,1|1,1,1; "
                  "order=0,1,2|0,1,2|0,1,2|1,0,2|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; remainder=overlap"},
+        // more lanes than vectors with such instructions have
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|3,32,8|1,32,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|whole:1,0:1; dot=3"},
         // results in memory
         DotsCase{kTransposed,
                  "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,16,12|1,16,1|1,1,1; "

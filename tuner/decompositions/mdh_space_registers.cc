@@ -93,7 +93,7 @@ std::vector<int64_t> RegisterDecompositions::LaneCounts(
 // Whether one vector, some lanes of which are off, has all of dimension d.
 bool RegisterDecompositions::HasShortLanes(int d) const {
   const int64_t vector = RoundUpToPowerOfTwo(p_.size(d)), full = FullLanes(e_, p_.device);
-  return !p_.is_reduced(d) && !p_.is_ordered(d) && HasMaskedVectors(e_, p_.device) &&
+  return !p_.is_reduced(d) && !p_.is_ordered(d) && HasMaskedVectors(e_, p_.device, d) &&
          p_.size(d) != vector && vector <= full && 4 * vector >= full;
 }
 

@@ -158,7 +158,7 @@ class Ranking {
     }
     // A vector that has all of a short dimension, and lanes that are off.
     if (e_.is_reduction(d) || size(d) >= FullLanes(e_, device_)) return;
-    if (size(d) == lanes || !HasMaskedVectors(e_, device_)) return;
+    if (size(d) == lanes || !HasMaskedVectors(e_, device_, d)) return;
     choice.lanes = choice.tile[d] = size(d);
     TryVectors(choice);
   }
@@ -390,7 +390,7 @@ int64_t FullLanes(const Expression& expression, const DeviceDescription& device)
   return std::max<int64_t>(1, device.simd_bytes / bytes);
 }
 
-bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device) {
+bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device, int v) {
   constexpr int kLeastBytes = 4;  // of an element
   std::vector<Buffer> buffers = expression.inputs();
   buffers.insert(buffers.end(), expression.outputs().begin(), expression.outputs().end());
@@ -399,11 +399,13 @@ bool HasMaskedVectors(const Expression& expression, const DeviceDescription& dev
     buffers.insert(buffers.end(), stored.begin(), stored.end());
   }
   return device.simd_bytes >= kMaskedBytes &&
-         std::ranges::all_of(buffers, [](const Buffer& buffer) {
-           return buffer.boundary.kind == Boundary::Kind::kNone &&
-                  std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
-                    return SizeBytes(field.type) >= kLeastBytes;
-                  });
+         std::ranges::all_of(buffers, [v](const Buffer& buffer) {
+           const bool is_wide =
+               std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
+                 return SizeBytes(field.type) >= kLeastBytes;
+               });
+           const bool has_boundary = buffer.boundary.kind != Boundary::Kind::kNone;
+           return !buffer.DependsOn(v) || (is_wide && !has_boundary);
          });
 }
 

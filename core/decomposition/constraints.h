@@ -69,9 +69,6 @@ bool KeepsToRows(const Expression& expression, const Buffer& buffer);
 bool ReadsZerosOutside(const Buffer& buffer);
 // The one MDA dimension that buffer dimension x is, or -1.
 int PlainDimension(const Buffer& buffer, int x);
-// The MDA dimension that copies can have strips along at buffer dimension x: the one that it is, or
-// k of K * g + k, if k has K points: groups of neighbours, each of which is a strip. -1: none.
-int StripDimension(const Expression& expression, const Buffer& buffer, int x);
 
 // Smallest and largest constant of the accesses' indices in buffer dimension x.
 struct ConstantRange {

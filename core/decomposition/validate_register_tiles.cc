@@ -5,6 +5,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {

@@ -9,6 +9,7 @@
 #include "codegen/program/lane_decision.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 

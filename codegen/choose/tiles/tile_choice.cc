@@ -15,6 +15,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 
 namespace mdh {
 namespace {

@@ -433,9 +433,8 @@ double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
     return each * static_cast<double>(lanes) * std::max(1.0, points / kPartOfReductions);
   }
   const bool has_masks = device_.simd_bytes >= kMaskedBytes;
-  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
+  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1))
     return kMaskedStore * static_cast<double>(std::abs(stride));
-  }
   return kScatterPerLane * static_cast<double>(lanes);
 }
 
@@ -494,8 +493,8 @@ double TileCost::Cycles(const TileChoice& choice) const {
     const double least = std::max(0.35, CyclesWithout(choice, d) / body);
     tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
-  const double loops = LoopCycles(choice, body) * reached_.Of(choice);
-  return tiles * (loops + StoreCycles(choice)) + PackingCycles(choice) + MemoryCycles(choice);
+  return tiles * (LoopCycles(choice, body) * reached_.Of(choice) + StoreCycles(choice)) +
+         PackingCycles(choice) + MemoryCycles(choice);
 }
 
 }  // namespace mdh

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 #include "core/pipeline/factor_order.h"
 #include "core/pipeline/wide_sums.h"
 

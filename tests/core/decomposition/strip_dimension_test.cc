@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"

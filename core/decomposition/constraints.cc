@@ -165,17 +165,12 @@ int OwnerOf(const Expression& separate, int b) {
 }
 
 int PlainDimension(const Buffer& buffer, int x) {
-  int plain = -1;
-  for (const IndexFunction& access : buffer.accesses) {
-    if (access.indices[x].constant != 0) return -1;
-  }
-  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
-  for (size_t d = 0; d < coefficients.size(); ++d) {
-    if (coefficients[d] == 0) continue;
-    if (coefficients[d] != 1 || plain >= 0) return -1;
-    plain = static_cast<int>(d);
-  }
-  return plain;
+  const auto moves = [x](const IndexFunction& i) { return i.indices[x].constant != 0; };
+  const std::vector<int64_t>& all = buffer.accesses[0].indices[x].coefficients;
+  const bool is_one = std::ranges::count(all, 0) + 1 == std::ssize(all);
+  const auto along = std::ranges::find(all, 1);
+  if (std::ranges::any_of(buffer.accesses, moves) || !is_one || along == all.end()) return -1;
+  return static_cast<int>(along - all.begin());
 }
 
 ConstantRange ConstantsOf(const Buffer& buffer, int x) {

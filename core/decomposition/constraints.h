@@ -67,7 +67,7 @@ int DimensionsLeft(const Expression& expression, const Buffer& buffer);
 bool KeepsToRows(const Expression& expression, const Buffer& buffer);
 // Whether that is nothing but zeros, as asynchronous copies can leave where there is no source.
 bool ReadsZerosOutside(const Buffer& buffer);
-// The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
+// The one MDA dimension that buffer dimension x is, or -1.
 int PlainDimension(const Buffer& buffer, int x);
 
 // Smallest and largest constant of the accesses' indices in buffer dimension x.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/decomposition/constraints.h"
+
 namespace mdh {
 
 IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points) {
@@ -20,6 +22,20 @@ IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points) {
     }
   }
   return box;
+}
+
+int StripDimension(const Expression& expression, const Buffer& buffer, int x) {
+  const int plain = PlainDimension(buffer, x);
+  if (plain >= 0 || buffer.accesses.size() > 1) return plain;
+  const AffineIndex& index = buffer.accesses[0].indices[x];
+  const auto along = std::ranges::find(index.coefficients, 1);
+  if (index.constant != 0 || along == index.coefficients.end()) return -1;
+  const auto d = static_cast<int>(along - index.coefficients.begin());
+  const int64_t size = expression.dimensions()[d].size;
+  const bool are_groups = std::ranges::all_of(index.coefficients, [&](const int64_t& c) {
+    return &c == &*along || (c >= 0 && c % size == 0);
+  });
+  return are_groups && buffer.extents[x] % size == 0 ? d : -1;
 }
 
 }  // namespace mdh

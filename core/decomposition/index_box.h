@@ -16,4 +16,8 @@ struct IndexBox {
 // The buffer's indices that the accesses read at the points of a box.
 IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points);
 
+// The MDA dimension that copies can have strips along at buffer dimension x: the one that it is, or
+// k of K * g + k, if k has K points: groups of neighbours, each of which is a strip. -1: none.
+int StripDimension(const Expression& expression, const Buffer& buffer, int x);
+
 }  // namespace mdh

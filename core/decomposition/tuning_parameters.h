@@ -416,7 +416,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two or all of it, if it is not reduced and there
 //     are no dot instructions; registers and unrolling within bounds;
-//   - layouts are permutations; strips only where the buffer dimension is one plain index;
+//   - layouts are permutations; strips are along what StripDimension gives;
 //   - with NumericsPolicy::kExactOrder and kFixedTree: no lanes on reduced dimensions and one
 //     chain, the points of a part are combined in lexicographic order, and parts of the core layer
 //     along reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;

@@ -5,6 +5,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {
@@ -247,9 +248,18 @@ class Validator {
     if (input.strip_dimension == -1) return absl::OkStatus();
     if (input.strip_dimension < 0 ||
         input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
-        PlainDimension(buffer, input.strip_dimension) < 0) {
+        StripDimension(e_, buffer, input.strip_dimension) < 0) {
       return AtWord(InvalidParameters("strip dimension ", input.strip_dimension, " of ",
                                       buffer.name, " is not one plain index"),
+                    b, "strips");
+    }
+    const int along = StripDimension(e_, buffer, input.strip_dimension);
+    const bool is_plain = PlainDimension(buffer, input.strip_dimension) == along;
+    const bool is_whole = p_.tile[InnermostMemoryLayer(m_)][along] == e_.dimensions()[along].size;
+    if (!is_plain && (!is_whole || p_.dot != 0)) {
+      return AtWord(InvalidParameters("strips of ", buffer.name, " are groups of ",
+                                      e_.dimensions()[along].name, ", of which register tiles ",
+                                      p_.dot != 0 ? "make words" : "have a part"),
                     b, "strips");
     }
     return absl::OkStatus();
@@ -271,7 +281,7 @@ class Validator {
           static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
           buffer.type.size_bytes();
       if (input.strip_dimension >= 0) {  // the last strip is stored whole
-        const int64_t strip = registers[PlainDimension(buffer, input.strip_dimension)];
+        const int64_t strip = registers[StripDimension(e_, buffer, input.strip_dimension)];
         bytes *= 1 + static_cast<double>(strip - 1) /
                          static_cast<double>(std::max<int64_t>(
                              1, std::min(strip, buffer.extents[input.strip_dimension])));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -199,6 +200,31 @@ TEST_P(SpecialValuesTest, ComparisonsAreWhatTheySay) {
   // Parts of the tree: 64 points each, the last of which is the maximum of what follows nan.
   EXPECT_EQ(At(results[0], ScalarType::kFloat32, 0),
             GetParam() == NumericsPolicy::kFixedTree ? 50 : 5);
+}
+
+// Products with the zeros around an image may be left out only where they are zero.
+TEST_P(SpecialValuesTest, ZerosAroundAnImageAreMultiplied) {
+  const Expression expression = *ParseExpression(
+      "c<T = fp32 | N = 32, P = 5, K = 19, R = 3, C = 7> := out_view<T>( y: (n,p,k,r,c) -> (n,p,k) "
+      ") o md_hom<N,P,K,R,C>( f, (++, ++, ++, +, +) ) o inp_view<T,T>( x[N,P,C] else 0: "
+      "(n,p,k,r,c) "
+      "-> (n, p + 2*r - 2, c), w: (n,p,k,r,c) -> (k,r,c) ) where f(x, w) -> y { y = x * w }");
+  constexpr int64_t kFilters = 19 * 3 * 7;
+  const auto place = [](int64_t k, int64_t r, int64_t c) { return (k * 3 + r) * 7 + c; };
+  const BufferBytes image = Stored(ScalarType::kFloat32, Row(32 * 5 * 7, {}));
+  Results(expression, {image, Stored(ScalarType::kFloat32, Row(kFilters, {}))});
+  for (const double value : {HUGE_VAL, -HUGE_VAL, static_cast<double>(NAN)}) {
+    // In front of the first rows, and behind the last ones, in vectors and where they end.
+    for (const auto& [k, r, c] : {std::array<int64_t, 3>{0, 0, 0}, {18, 2, 6}, {7, 0, 3}}) {
+      const std::vector<double> filters = Row(kFilters, {{place(k, r, c), value}});
+      const std::vector<BufferBytes> results =
+          Results(expression, {image, Stored(ScalarType::kFloat32, filters)});
+      const int64_t at_edge = r == 0 ? 0 : 4;
+      for (int64_t n = 0; n < 32; ++n) {
+        EXPECT_TRUE(std::isnan(At(results[0], ScalarType::kFloat32, (n * 5 + at_edge) * 19 + k)));
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, SpecialValuesTest, ::testing::ValuesIn(kPolicies),

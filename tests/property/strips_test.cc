@@ -160,5 +160,39 @@ INSTANTIATE_TEST_SUITE_P(
         "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=whole:0,1:1; "
         "accumulate=registers; chains=one; compiler=gcc"));
 
+// Strips of groups of neighbours, as filters of grouped convolutions have them.
+constexpr char kGroups[] = R"(
+groups<T = fp32 | I = 11, G = 5, K = 21, C = 9> :=
+  out_view<T>( y: (i,g,k,c) -> (i, K*g + k) ) o
+  md_hom<I,G,K,C>( f, (++, ++, ++, +) ) o
+  inp_view<T,T>( x: (i,g,k,c) -> (i, C*g + c), w: (i,g,k,c) -> (K*g + k, c) )
+where f(x, w) -> y { y = x * w }
+)";
+
+class StripsOfGroupsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StripsOfGroupsTest, ComputeWhatTheInterpreterComputes) {
+  for (const char* type : {"fp32", "fp64", "int8"}) {
+    SCOPED_TRACE(type);
+    ExpectRight(kGroups, {{"T", type}}, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfFilters, StripsOfGroupsTest,
+    ::testing::Values(
+        // of all groups, and of those that a core or a cache has
+        "model=OpenMP+SIMD+RM; tile=11,5,21,9|11,5,21,9|11,5,21,9|4,1,21,3|1,1,16,1|1,1,1,1; "
+        "order=0,1,2,3|0,1,2,3|0,1,2,3|1,2,0,3|0,1,2,3|0,1,2,3; "
+        "inputs=in_place:0,1:-1|whole:0,1:0; accumulate=registers; chains=one; compiler=gcc; "
+        "remainder=vectors",
+        "model=OpenMP+SIMD+RM; tile=11,3,21,9|11,3,21,9|6,1,21,3|2,1,21,3|1,1,8,1|1,1,1,1; "
+        "order=0,1,2,3|0,1,2,3|0,1,2,3|1,2,0,3|0,1,2,3|0,1,2,3; "
+        "inputs=in_place:0,1:-1|2:0,1:0; accumulate=registers; chains=one; compiler=clang",
+        // several groups in a tile, in the other order
+        "model=OpenMP+SIMD+RM; tile=6,4,21,9|6,4,21,9|6,4,21,9|1,2,21,1|1,1,16,1|1,1,1,1; "
+        "order=0,1,2,3|0,1,2,3|0,1,2,3|1,2,0,3|0,1,2,3|0,1,2,3; "
+        "inputs=in_place:0,1:-1|1:1,0:0; accumulate=registers; chains=one; compiler=gcc"));
+
 }  // namespace
 }  // namespace mdh::strips_test

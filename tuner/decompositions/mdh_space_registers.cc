@@ -9,6 +9,7 @@
 #include "codegen/program/lane_decision.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 
@@ -35,6 +36,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   for (const int d : turn_) AddDimension(d);
   AddLimits();
   AddDots();
+  for (int b = 0; b < std::ssize(e_.inputs()); ++b) LimitGroups(b);
   AddChoice("accumulate");
   LimitTiles();
   LimitStores();
@@ -92,7 +94,7 @@ std::vector<int64_t> RegisterDecompositions::LaneCounts(
 // Whether one vector, some lanes of which are off, has all of dimension d.
 bool RegisterDecompositions::HasShortLanes(int d) const {
   const int64_t vector = RoundUpToPowerOfTwo(p_.size(d)), full = FullLanes(e_, p_.device);
-  return !p_.is_reduced(d) && !p_.is_ordered(d) && HasMaskedVectors(e_, p_.device) &&
+  return !p_.is_reduced(d) && !p_.is_ordered(d) && HasMaskedVectors(e_, p_.device, d) &&
          p_.size(d) != vector && vector <= full && 4 * vector >= full;
 }
 
@@ -236,8 +238,20 @@ void RegisterDecompositions::AddStaging(int b) {
 
 // Whether copies can have strips along index x.
 bool RegisterDecompositions::HasStrips(const Buffer& copy, int x) const {
-  const int d = PlainDimension(copy, x);
+  const int d = StripDimension(e_, copy, x);
   return d >= 0 && p_.size(d) > 1 && (!p_.is_ordered(d) || has_lanes_[d]);
+}
+
+// Strips that are groups of neighbours are whole (StripDimension).
+void RegisterDecompositions::LimitGroups(int b) {
+  const Buffer& buffer = e_.inputs()[b];
+  const Formula strip = builder_.At(staging_[b].strip);
+  for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+    const int d = StripDimension(e_, buffer, x);
+    if (!HasStrips(buffer, x) || PlainDimension(buffer, x) == d) continue;
+    builder_.Require(absl::StrCat("strips of ", buffer.name, " are groups of ", p_.name(d)),
+                     strip != x || (RegisterTile(d) >= p_.size(d) && ChoiceCode("dot") == 0));
+  }
 }
 
 // Some access has lanes along the strips.
@@ -247,7 +261,7 @@ void RegisterDecompositions::LimitSeparateStrips(int b, const std::vector<Buffer
   Formula has_lanes = builder_.At(staging.layer) == InputParameters::kInPlace;
   for (const Buffer& copy : copies) {
     for (int x = 0; x < std::ssize(copy.extents); ++x) {
-      const int d = PlainDimension(copy, x);
+      const int d = StripDimension(e_, copy, x);
       if (!HasStrips(copy, x) || !has_lanes_[d]) continue;
       has_lanes =
           has_lanes || (builder_.At(staging.strip) == x && builder_.At(vector_dimension_) == d);

@@ -81,6 +81,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   // ---- Dot instructions (mdh_space_registers_dots.cc) ----
   void AddDots();
   void LimitDots(const DotPlan& plan);
+  void LimitGroups(int b);
   // Those of tile registers, behind all choices that they limit.
   void LimitTiles();
   void LimitTiles(const DotPlan& plan);

@@ -12,6 +12,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 
 namespace mdh {
 namespace {
@@ -128,16 +129,12 @@ class Rules {
     if (innermost_ < 3 || p_.accumulate_in == AccumulateIn::kOutput) return false;
     std::vector<int> reduced, rows;
     for (int d = e_.rank() - 1; d >= 0; --d) {
-      if (e_.is_reduction(d)) {
-        reduced.push_back(d);
-      } else if (!IsOfPacked(choice, d)) {
-        rows.push_back(d);
-      }
+      if (e_.is_reduction(d)) reduced.push_back(d);
+      if (!e_.is_reduction(d) && !IsOfPacked(choice, d)) rows.push_back(d);
     }
     double bytes = 0;
-    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b)
       if (choice.packed[b]) bytes += static_cast<double>(e_.inputs()[b].size_bytes());
-    }
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
     const bool once = std::ranges::all_of(rows, [&](int d) { return tile[d] == size(d); });
@@ -211,10 +208,13 @@ class Rules {
       if (flips && StrideAlong(buffer, 0, vector_dimension_) == 0) continue;
       if (largest == nullptr || TileBytes(buffer) > TileBytes(*largest)) largest = &buffer;
     }
-    // What is written more than read should be written in its order.
-    double read = 0;
-    for (const Buffer& buffer : e_.inputs()) read += static_cast<double>(buffer.size_bytes());
-    if (largest == nullptr || (!flips && OutputBytes() > kMuchWritten * read)) return;
+    // What is written more than read should be written in its order, and so should what memory has,
+    // if the first-level cache keeps all of that input.
+    double much = 0;
+    for (const Buffer& b : e_.inputs()) much += kMuchWritten * static_cast<double>(b.size_bytes());
+    if (largest != nullptr && 2 * largest->size_bytes() <= device_.l1_bytes)
+      much = std::min(much, static_cast<double>(device_.l2_bytes));
+    if (largest == nullptr || (!flips && OutputBytes() > much)) return;
     const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;
     std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
     const auto place = [&](int d) {
@@ -408,7 +408,7 @@ class Rules {
     const Buffer& buffer = e_.inputs()[input];
     int strip = -1;
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
+      if (StripDimension(e_, buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
     }
     if (strip < 0) return;
     InputParameters packed = p_.inputs[input];

@@ -15,6 +15,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 
 namespace mdh {
 namespace {
@@ -116,9 +117,17 @@ class Ranking {
   bool CanPack(const Buffer& buffer, int d) const {
     if (!CanStageWhole(buffer) || buffer.size_bytes() > kMaxSharedScratchBytes / 4) return false;
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) return true;
+      if (StripDimension(e_, buffer, static_cast<int>(x)) == d) return true;
     }
     return false;
+  }
+
+  // Whether strips along d are whole groups of neighbours only.
+  bool HasGroupsAlong(const Buffer& buffer, int d) const {
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      if (PlainDimension(buffer, static_cast<int>(x)) == d) return false;
+    }
+    return true;
   }
 
   void TryLanes(int d, TileChoice choice) {
@@ -152,7 +161,7 @@ class Ranking {
     }
     // A vector that has all of a short dimension, and lanes that are off.
     if (e_.is_reduction(d) || size(d) >= FullLanes(e_, device_)) return;
-    if (size(d) == lanes || !HasMaskedVectors(e_, device_)) return;
+    if (size(d) == lanes || !HasMaskedVectors(e_, device_, d)) return;
     choice.lanes = choice.tile[d] = size(d);
     TryVectors(choice);
   }
@@ -172,9 +181,18 @@ class Ranking {
     }
     for (int64_t vectors = 1; vectors <= kMaxLaneVectors; ++vectors) {
       choice.tile[v] = std::min(size(v), vectors * choice.lanes);
-      TryRows(choice);
+      TryRows(choice.tile[v] == size(v) ? choice : WithoutGroups(choice));
       if (choice.tile[v] == size(v)) break;
     }
+  }
+
+  // What is packed but groups of which the tile has a part.
+  TileChoice WithoutGroups(TileChoice choice) const {
+    for (int b = 0; b < std::ssize(choice.packed); ++b) {
+      if (choice.packed[b] && HasGroupsAlong(e_.inputs()[b], choice.vector_dimension))
+        choice.packed[b] = false;
+    }
+    return choice;
   }
 
   // ---- Dot instructions ----
@@ -200,7 +218,8 @@ class Ranking {
       const int b = sides->vector.buffer;
       const Buffer& buffer = e_.inputs()[b];
       const double reuse = ReuseOf(e_, buffer);
-      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v);
+      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v) &&
+                            !HasGroupsAlong(buffer, v);
       const bool must_pack =
           can_pack && reuse >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes;
       if (!must_pack) TryVectors(along);
@@ -382,7 +401,7 @@ int64_t FullLanes(const Expression& expression, const DeviceDescription& device)
   return std::max<int64_t>(1, device.simd_bytes / bytes);
 }
 
-bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device) {
+bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device, int v) {
   constexpr int kLeastBytes = 4;  // of an element
   std::vector<Buffer> buffers = expression.inputs();
   buffers.insert(buffers.end(), expression.outputs().begin(), expression.outputs().end());
@@ -391,11 +410,13 @@ bool HasMaskedVectors(const Expression& expression, const DeviceDescription& dev
     buffers.insert(buffers.end(), stored.begin(), stored.end());
   }
   return device.simd_bytes >= kMaskedBytes &&
-         std::ranges::all_of(buffers, [](const Buffer& buffer) {
-           return buffer.boundary.kind == Boundary::Kind::kNone &&
-                  std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
-                    return SizeBytes(field.type) >= kLeastBytes;
-                  });
+         std::ranges::all_of(buffers, [v](const Buffer& buffer) {
+           const bool is_wide =
+               std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
+                 return SizeBytes(field.type) >= kLeastBytes;
+               });
+           const bool has_boundary = buffer.boundary.kind != Boundary::Kind::kNone;
+           return !buffer.DependsOn(v) || (is_wide && !has_boundary);
          });
 }
 

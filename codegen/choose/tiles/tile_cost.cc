@@ -30,7 +30,7 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 // Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
 constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.08;        // beside its load
-constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
+constexpr double kOperandsPerCycle = 1.8;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
 constexpr ScalarType kHalves = ScalarType::kBfloat16;
 constexpr double kSlowHalves = 4;    // of vectors of bf16 beside tile registers: measured, 2 cycles
@@ -92,6 +92,7 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
     : e_(expression),
       device_(device),
       parts_(expression, device),
+      reached_(expression, numerics),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
       operations_(OperationsOf(expression, combine_operations_)),
@@ -417,8 +418,8 @@ double TileCost::LaneCycles(const TileChoice& choice, double results) const {
   return results / of_run * (each * combinations + stores);
 }
 
-// Beyond the store of neighbours. Rows that share sets of a cache push each other out before their
-// next results come, in each part of the reductions.
+// Beyond the store of neighbours, in each part of the reductions, which takes up what the last one
+// left. Rows that share sets of a cache push each other out before their next results come.
 double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
   if (stride == 1) return 0;
   const int64_t lanes = choice.lanes, rows = choice.tile[choice.vector_dimension];
@@ -433,7 +434,6 @@ double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
   }
   if (IsShuffledStride(stride, lanes) && (device_.simd_bytes >= kMaskedBytes || stride == -1))
     return kMaskedStore * static_cast<double>(std::abs(stride));
-  // Each part of the reductions takes up what the one before has left.
   const double parts = std::max(PartsOfReductions(choice), parts_.PartsOfFollowedRows(choice));
   return (kScatterPerLane * parts + kGatherPerLane * (parts - 1)) * static_cast<double>(lanes);
 }
@@ -493,8 +493,8 @@ double TileCost::CyclesOfAll(const TileChoice& choice) const {
     const double least = std::max(0.35, CyclesWithout(choice, d) / body);
     tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
-  return tiles * (LoopCycles(choice, body) + StoreCycles(choice)) + PackingCycles(choice) +
-         MemoryCycles(choice);
+  return tiles * (LoopCycles(choice, body) * reached_.Of(choice) + StoreCycles(choice)) +
+         PackingCycles(choice) + MemoryCycles(choice);
 }
 
 }  // namespace mdh

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "codegen/choose/tiles/cache_parts.h"
+#include "codegen/choose/tiles/reached_share.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "core/pipeline/factor_order.h"
@@ -97,6 +98,7 @@ class TileCost {
   const Expression& e_;
   const DeviceDescription& device_;
   const CacheParts parts_;
+  const ReachedShare reached_;
   std::optional<NarrowReduction> narrow_;
   double combine_operations_;  // of one combination
   double operations_;          // per point, of f as it is written

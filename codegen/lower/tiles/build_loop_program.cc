@@ -6,8 +6,10 @@
 
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/mirror_results.h"
+#include "codegen/lower/tiles/finite_flag.h"
 #include "codegen/lower/tiles/staging.h"
 #include "codegen/lower/tiles/tile_function.h"
+#include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/digits.h"
 #include "core/base/round.h"
@@ -84,6 +86,31 @@ class TileProgramBuilder : public LevelWalk {
   Block Views() override { return plan_.views(); }
 
   // ---- Core layer ----
+
+  // Whether tiles leave products out.
+  bool AsksForFinite() const {
+    return std::ranges::any_of(tile_parameters_, [](const auto& tile) {
+      return std::ranges::any_of(tile.second, [](const TileParameter& p) {
+        return p.role == TileParameter::Role::kFinite;
+      });
+    });
+  }
+
+  Stage Distribute(Block part) override {
+    const OutsideProducts* products = plan_.outside_products();
+    if (!AsksForFinite()) return LevelWalk::Distribute(std::move(part));
+    Block first = DeclareFinite("finite", plan_.input_name(products->factor),
+                                expression().inputs()[products->factor],
+                                static_cast<int>(RoundDownToPowerOfTwo(plan_.lanes())));
+    if (CoreParts() == 1) {
+      Append(std::move(part), &first);
+      return LevelWalk::Distribute(std::move(first));
+    }
+    Stage stage = LevelWalk::Distribute(std::move(part));
+    Append(std::move(stage.body), &first);
+    stage.body = std::move(first);
+    return stage;
+  }
 
   // Parts below the diagonal have more to do than those above it: whoever has one of these has one
   // of the others next.
@@ -316,22 +343,20 @@ class TileProgramBuilder : public LevelWalk {
       if (!is_known) conditions.push_back(Less(a, b));
       return true;
     };
+    std::vector<Index> first, last;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const bool inner = plan_.is_inner_reduction(d);
+      first.push_back(inner ? tile.ranges[d].begin : tile.origins[d]);
+      last.push_back(inner ? tile.ranges[d].end - Index(1)
+                           : first.back() + Index(tile.points[d] - 1));
+    }
     for (size_t b = 0; b < expression().inputs().size(); ++b) {
       const Buffer& buffer = expression().inputs()[b];
       if (buffer.boundary.kind == Boundary::Kind::kNone) continue;
       if (plan_.StagedInput(static_cast<int>(b)) != nullptr) continue;  // the copy is complete
       for (const IndexFunction& access : buffer.accesses) {
         for (size_t x = 0; x < buffer.extents.size(); ++x) {
-          Index low(access.indices[x].constant), high = low;
-          for (int d = 0; d < plan_.rank(); ++d) {
-            const int64_t c = access.indices[x].coefficients[d];
-            const bool inner = plan_.is_inner_reduction(d);
-            const Index first = inner ? tile.ranges[d].begin : tile.origins[d];
-            const Index last =
-                inner ? tile.ranges[d].end - Index(1) : first + Index(tile.points[d] - 1);
-            low = (c < 0 ? last : first) * c + low;
-            high = (c < 0 ? first : last) * c + high;
-          }
+          const auto [low, high] = BoundsOf(access.indices[x], first, last);
           if (!require_less(Index(-1), low) || !require_less(high, Index(buffer.extents[x]))) {
             return std::nullopt;
           }
@@ -357,6 +382,7 @@ class TileProgramBuilder : public LevelWalk {
       case TileParameter::Role::kStaged:
       case TileParameter::Role::kExcess:
       case TileParameter::Role::kUncounted:
+      case TileParameter::Role::kFinite:
       case TileParameter::Role::kFirst:
       case TileParameter::Role::kLast:
         break;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 #include "core/pipeline/factor_order.h"
 #include "core/pipeline/wide_sums.h"
 
@@ -37,6 +38,9 @@ LoopPlan::LoopPlan(LowLevelExpression low_level, std::optional<ExchangeablePair>
   PlanLoops();
   PlanFunction();
   PlanStaging();
+  outside_products_ = OutsideProductsOf(expression(), numerics());
+  if (outside_products_ && StagedInput(outside_products_->zeros) != nullptr)
+    outside_products_.reset();
   PlanResults();
   PlanLastTiles();
 }
@@ -115,10 +119,7 @@ void LoopPlan::PlanStaging() {
       copy.extents[x] = Footprint(buffer, static_cast<int>(x), p.tile[input.stage_layer]);
     }
     if (copy.strip_dimension >= 0) {
-      const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];
-      for (int d = 0; d < rank(); ++d) {
-        if (index.coefficients[d] != 0) copy.strip_of = d;
-      }
+      copy.strip_of = StripDimension(expression(), buffer, copy.strip_dimension);
       if (copy.strip_of >= 0) copy.strip = register_tile_[copy.strip_of];
       int64_t& extent = copy.extents[copy.strip_dimension];
       extent = RoundUp(extent, copy.strip);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/lower/tiles/outside_products.h"
 #include "codegen/program/index.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
@@ -137,6 +138,11 @@ class LoopPlan {
     return narrow_reduction_ ? narrow_reduction_->AccumulatorLanes(lanes_) : lanes_;
   }
 
+  // Products that tiles leave out; nullptr: none. Copies have zeros where the buffer ends.
+  const OutsideProducts* outside_products() const {
+    return outside_products_ ? &*outside_products_ : nullptr;
+  }
+
   // f, with products as vectors of the tile share them best.
   const ScalarFunction& function() const { return *function_; }
 
@@ -210,6 +216,7 @@ class LoopPlan {
   int vector_dimension_ = -1;
   int lanes_ = 1;
   std::optional<NarrowReduction> narrow_reduction_;
+  std::optional<OutsideProducts> outside_products_;
   std::optional<ScalarFunction> function_;
   std::optional<DotPlan> dot_;
   std::optional<DotSides> dot_sides_;

@@ -26,7 +26,8 @@ class TileFunctionBuilder {
         place_(place),
         accumulates_(accumulates),
         inputs_(plan, place, origin_, names_),
-        registers_(plan, points_, origin_, inputs_, names_) {
+        registers_(plan, points_, origin_, inputs_, names_),
+        leaves_out_at_(PlaceOfOutside()) {
     ReserveNames();
     DeclareParameters();
   }
@@ -90,9 +91,9 @@ class TileFunctionBuilder {
     return has_words ? std::min<int64_t>(plan_.dot()->group, plan_.register_tile(d)) : 1;
   }
 
-  bool IsInnermostLoop(size_t n) const {
+  bool IsInnermostLoop(int n) const {
     const std::vector<int>& reductions = plan_.inner_reductions();
-    return std::all_of(reductions.begin() + static_cast<int64_t>(n) + 1, reductions.end(),
+    return std::all_of(reductions.begin() + n + 1, reductions.end(),
                        [&](int d) { return RunsOnce(d); });
   }
 
@@ -108,6 +109,7 @@ class TileFunctionBuilder {
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
     if (plan_.shares_excess()) names_.Reserve(plan_.excess_name());
     names_.Reserve("uncounted");
+    names_.Reserve("finite");
     names_.Reserve("first");
     names_.Reserve("last");
     names_.Reserve("empty");
@@ -215,6 +217,10 @@ class TileFunctionBuilder {
       result_.parameters.push_back(
           {TileParameter::Role::kUncounted, 0, {Parameter::Kind::kFlag, "uncounted"}});
     }
+    if (leaves_out_at_ >= 0) {
+      result_.parameters.push_back(
+          {TileParameter::Role::kFinite, 0, {Parameter::Kind::kFlag, "finite"}});
+    }
     if (accumulates_) {
       result_.parameters.push_back(
           {TileParameter::Role::kFirst, 0, {Parameter::Kind::kFlag, "first"}});
@@ -238,8 +244,79 @@ class TileFunctionBuilder {
         When({{Condition::Kind::kFlag, Index(0), Index(0), "uncounted"}}, std::move(counting)));
   }
 
-  void EmitReduction(size_t n, TileAccumulators& accumulators, Block& block) {
-    if (n == plan_.inner_reductions().size()) return EmitPoints(accumulators, block);
+  // ---- Products with zeros ----
+
+  // The inner reduction from which on no loop changes which rows of zeros a tile reads; -1: tiles
+  // read none, or do all at once.
+  int PlaceOfOutside() const {
+    if (plan_.outside_products() == nullptr || place_ == TilePlace::kInside) return -1;
+    const std::vector<int>& reductions = plan_.inner_reductions();
+    int at = -1;
+    for (int n = 0; n < std::ssize(reductions); ++n) {
+      if (RunsOnce(reductions[n])) continue;
+      at = std::max(at, 0);
+      if (IsOutsideAlong(reductions[n])) at = n + 1;
+    }
+    return at;
+  }
+
+  const Buffer& Zeros() const { return expression().inputs()[plan_.outside_products()->zeros]; }
+
+  // Whether dimension d moves an index that may be outside.
+  bool IsOutsideAlong(int d) const {
+    const Buffer& zeros = Zeros();
+    for (size_t x = 0; x < zeros.extents.size(); ++x) {
+      const AffineIndex& index = zeros.accesses[0].indices[x];
+      if (index.coefficients[d] != 0 && MayBeOutside(index, zeros.extents[x])) return true;
+    }
+    return false;
+  }
+
+  bool MayBeOutside(const AffineIndex& index, int64_t extent) const {
+    int64_t low = index.constant, high = low;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t reach = index.coefficients[d] * (plan_.size(d) - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    return low < 0 || high >= extent;
+  }
+
+  // What is added up at the place at hand, unless it is all with zeros.
+  void EmitUnlessOutside(Block products, Block& block) {
+    std::vector<Index> last;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const bool is_whole = plan_.is_inner_reduction(d) && RunsOnce(d);
+      last.push_back(origin_[d] + Index((is_whole ? plan_.size(d) : points_[d]) - 1));
+    }
+    const Buffer& zeros = Zeros();
+    std::vector<Condition> reaches;
+    for (size_t x = 0; x < zeros.extents.size(); ++x) {
+      const AffineIndex& index = zeros.accesses[0].indices[x];
+      if (!MayBeOutside(index, zeros.extents[x])) continue;
+      const auto [low, high] = BoundsOf(index, origin_, last);
+      reaches.push_back(Less(Index(-1), high));
+      reaches.push_back(Less(low, Index(zeros.extents[x])));
+    }
+    const std::string reached = names_.Unique("reached"), zero = names_.Unique("zero");
+    block.push_back({DeclareFlag{reached, std::move(reaches)}});
+    block.push_back({DeclareFlag{zero,
+                                 {{Condition::Kind::kFlag, Index(0), Index(0), "finite"},
+                                  {Condition::Kind::kNotFlag, Index(0), Index(0), reached}}}});
+    block.push_back(
+        When({{Condition::Kind::kNotFlag, Index(0), Index(0), zero}}, std::move(products)));
+  }
+
+  // ---- Reductions ----
+
+  void EmitReduction(int n, TileAccumulators& accumulators, Block& block) {
+    if (n != leaves_out_at_ || counts_excess_) return EmitLoops(n, accumulators, block);
+    Block products;
+    EmitLoops(n, accumulators, products);
+    EmitUnlessOutside(std::move(products), block);
+  }
+
+  void EmitLoops(int n, TileAccumulators& accumulators, Block& block) {
+    if (n == std::ssize(plan_.inner_reductions())) return EmitPoints(accumulators, block);
     const int d = plan_.inner_reductions()[n];
     if (RunsOnce(d)) {
       points_[d] = plan_.register_tile(d);
@@ -320,6 +397,7 @@ class TileFunctionBuilder {
   std::vector<Index> origin_;
   TileInputs inputs_;
   TileRegisters registers_;
+  const int leaves_out_at_;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct TileParameter {
     kVariable,   // a loop variable of the caller, by its name
     kExcess,     // pointer of LoopPlan::excess_name
     kUncounted,  // flag: what belongs there is not
+    kFinite,     // flag: factors of LoopPlan::outside_products are
     kFirst,      // flag: no partial results are in the outputs yet
     kLast,  // flag: results are final after this tile, and the store function makes outputs of them
   };

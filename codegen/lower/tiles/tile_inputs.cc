@@ -95,7 +95,8 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
       const Index from = origin - CopyOrigin(*copy, d);
       address.base =
           address.base + (grouped ? from / copy->group : from) * (coefficient * copy->strides[x]);
-      address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
+      const bool in_strip = strip && d == copy->strip_of;
+      address.step[d] += coefficient * (in_strip ? 1 : copy->strides[x]);
     }
   }
   return address;

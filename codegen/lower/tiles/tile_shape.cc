@@ -37,6 +37,17 @@ std::vector<TilePoint> TileBox(const LoopPlan& plan, const std::vector<int64_t>&
   return box;
 }
 
+IndexBounds BoundsOf(const AffineIndex& index, absl::Span<const Index> first,
+                     absl::Span<const Index> last) {
+  IndexBounds bounds{Index(index.constant), Index(index.constant)};
+  for (size_t d = 0; d < first.size(); ++d) {
+    const int64_t c = index.coefficients[d];
+    bounds.low = (c < 0 ? last[d] : first[d]) * c + bounds.low;
+    bounds.high = (c < 0 ? first[d] : last[d]) * c + bounds.high;
+  }
+  return bounds;
+}
+
 TilePoint JoinPoints(const LoopPlan& plan, const TilePoint& result, const TilePoint& step) {
   TilePoint joined = result;
   for (int d = 0; d < plan.rank(); ++d) {

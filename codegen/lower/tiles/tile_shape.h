@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "codegen/lower/tiles/loop_plan.h"
 
 namespace mdh {
@@ -20,6 +21,13 @@ struct TilePoint {
 // that loads of one row are next to each other.
 std::vector<TilePoint> TileBox(const LoopPlan& plan, const std::vector<int64_t>& points,
                                bool reduced);
+
+// Least and greatest value of an index where dimension d goes from first[d] to last[d].
+struct IndexBounds {
+  Index low, high;
+};
+IndexBounds BoundsOf(const AffineIndex& index, absl::Span<const Index> first,
+                     absl::Span<const Index> last);
 
 // `result` in the concatenated dimensions, `step` in the reduced ones.
 TilePoint JoinPoints(const LoopPlan& plan, const TilePoint& result, const TilePoint& step);

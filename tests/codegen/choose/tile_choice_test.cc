@@ -71,6 +71,17 @@ TEST(TileChoiceTest, ShortDimensionsAreOneVectorWhereLanesCanBeOff) {
   const Expression halves =
       Shipped("matmul.mdh", {{"T", "fp16"}, {"I", "512"}, {"J", "7"}, {"K", "14"}});
   EXPECT_NE(Best(halves, NumericsPolicy::kReassociate, WideDevice()).lanes, 7);
+  // Zeros around an image are read for all lanes of its filters.
+  const Expression padded = Shipped("conv_bn_relu.mdh", {{"K", "7"}, {"C", "3"}});
+  EXPECT_EQ(Best(padded, NumericsPolicy::kReassociate, WideDevice()).lanes, 7);
+}
+
+TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatEndWithoutABoundary) {
+  const Expression padded = Shipped("conv_bn_relu.mdh", {{"Q", "7"}, {"K", "7"}});
+  const int q = 2, k = 3;
+  EXPECT_TRUE(HasMaskedVectors(padded, WideDevice(), k));
+  EXPECT_FALSE(HasMaskedVectors(padded, WideDevice(), q));
+  EXPECT_FALSE(HasMaskedVectors(padded, Avx2Device(), k));
 }
 
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
@@ -295,7 +306,7 @@ TEST(TileChoiceTest, SearchesBeginWithResultsThatPassCachesAndThatStay) {
 // Rows that divide an extent leave no smaller tiles over.
 TEST(TileChoiceTest, TilesOfConvolutionsDivideWhatTheyCover) {
   const Expression conv = Shipped(
-      "conv_bn_relu.mdh",
+      "mcc.mdh",
       {{"N", "16"}, {"P", "14"}, {"Q", "14"}, {"K", "256"}, {"R", "3"}, {"S", "3"}, {"C", "256"}});
   bool has_sevens = false;
   for (const TileChoice& choice : RankTiles(conv, OpenMpSimdRegistersModel(), WideDevice(),

@@ -108,7 +108,7 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
         absl::Substitute(dialect_.streaming_store, address, PrintValue(*s.value, 0)), ";\n");
   }
   if (type.lanes == 1) {
-    const std::string element = absl::StrCat(s.pointer, "[", PrintIndex(s.offset), "]");
+    const std::string element = absl::StrCat(s.pointer, "[", PrintPlace(s.pointer, s.offset), "]");
     if (const ValueNode* added = AddedTo(s); dialect_.has_blocks() && added != nullptr) {
       return absl::StrCat(element, " += ", PrintValue(*added, 0), ";\n");
     }
@@ -224,6 +224,7 @@ std::string CPrinter::PrintArray(const DeclareArray& s) {
     return absl::StrCat(pointer, " const ", s.name, " = (", pointer, ")(mdh_shared + ",
                         found->second, ");\n");
   }
+  if (!is_shared && dialect_.has_blocks()) private_elements_[s.name] = s.elements;
   const absl::string_view form = is_shared ? dialect_.shared_array : dialect_.private_array;
   return absl::StrCat(absl::Substitute(form, type, s.name, s.elements, s.alignment_bytes), ";\n");
 }

@@ -106,9 +106,13 @@ class CPrinter {
   std::string Declaration(LoopValueType type);
   // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
   std::string Address(const std::string& pointer, const Index& offset) {
-    return Address(pointer, PrintIndex(offset));
+    return Address(pointer, PrintPlace(pointer, offset));
   }
   std::string Address(const std::string& pointer, const std::string& offset) const;
+  // The index of an element. NVIDIA's compiler (of CUDA 13.0) splits constants off, takes &a[30] +
+  // x for no element of an array with fewer, whatever x is, and leaves out what is stored there. Of
+  // private arrays such constants are behind a mask, which changes no index that is inside.
+  std::string PrintPlace(const std::string& pointer, const Index& index);
   AddressSpace Space(const std::string& pointer) const;
   int Alignment(const std::string& pointer) const;
   // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
@@ -121,8 +125,9 @@ class CPrinter {
   bool has_one_thread_ = false;
   bool is_behind_loop_ = false;  // a statement of the same loop's body, or of the function
   std::map<std::string, int64_t> shared_offsets_;
-  std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
-  std::map<std::string, int> alignments_;       // of pointers, bytes; others: 16
+  std::map<std::string, AddressSpace> spaces_;       // of pointers to other than global memory
+  std::map<std::string, int> alignments_;            // of pointers, bytes; others: 16
+  std::map<std::string, int64_t> private_elements_;  // of private arrays of threads of blocks
 };
 
 // The operator of a native operation (IsNativeOperator), and its precedence: larger binds tighter.

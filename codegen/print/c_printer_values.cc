@@ -1,5 +1,6 @@
 // Values of loop programs as expressions of the C family.
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -97,6 +98,15 @@ int CPrinter::Alignment(const std::string& pointer) const {
   constexpr int kOfArguments = 16;
   const auto found = alignments_.find(pointer);
   return found == alignments_.end() ? kOfArguments : found->second;
+}
+
+std::string CPrinter::PrintPlace(const std::string& pointer, const Index& index) {
+  const auto found = private_elements_.find(pointer);
+  if (found == private_elements_.end() || index.is_constant()) return PrintIndex(index);
+  const int64_t constant = index.Sum().constant, elements = found->second;
+  if (constant >= 0 && constant < elements) return PrintIndex(index);
+  const uint64_t mask = std::bit_ceil(static_cast<uint64_t>(elements)) - 1;
+  return absl::StrCat("(", PrintIndex(index), ") & ", mask);
 }
 
 // Elements of private arrays are moved one by one, so that they can be registers.
@@ -419,8 +429,8 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
           [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
           [&](const NamedValue& named) { return named.name; },
           [&](const LoadElements& load) {
-            return PrintElements(node.type, load.pointer, PrintIndex(load.offset), load.stride,
-                                 load.off);
+            return PrintElements(node.type, load.pointer, PrintPlace(load.pointer, load.offset),
+                                 load.stride, load.off);
           },
           [&](const LoadInside& load) { return PrintLoadInside(node, load); },
           [&](const TableElement& element) {

@@ -227,7 +227,7 @@ void mdh_scan_2(__global const float* restrict x, __global float* restrict y, __
   for (int of_round = 0; of_round < 4; of_round++) {
     #pragma unroll
     for (int own = 1; own < 4; own++) {
-      y_own[of_round * 4 + own] = y_own[of_round * 4 + own - 1] + y_own[of_round * 4 + own];
+      y_own[of_round * 4 + own] = y_own[(of_round * 4 + own - 1) & 15] + y_own[of_round * 4 + own];
     }
     y_sum[of_round] = y_own[of_round * 4 + 3];
   }

@@ -191,7 +191,7 @@ mdh_scan_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   for (int of_round = 0; of_round < 4; of_round++) {
     #pragma unroll
     for (int own = 1; own < 4; own++) {
-      y_own[of_round * 4 + own] = y_own[of_round * 4 + own - 1] + y_own[of_round * 4 + own];
+      y_own[of_round * 4 + own] = y_own[(of_round * 4 + own - 1) & 15] + y_own[of_round * 4 + own];
     }
     y_sum[of_round] = y_own[of_round * 4 + 3];
   }

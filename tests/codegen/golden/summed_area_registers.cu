@@ -280,7 +280,7 @@ mdh_table_5(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   float y_sum[1];
   #pragma unroll
   for (int own = 1; own < 4; own++) {
-    y_own[own] = y_own[own - 1] + y_own[own];
+    y_own[own] = y_own[(own - 1) & 3] + y_own[own];
   }
   y_sum[0] = y_own[3];
   float total_4 = y_sum[0];
@@ -341,7 +341,7 @@ mdh_table_6(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   float y_sum[1];
   #pragma unroll
   for (int own = 1; own < 4; own++) {
-    y_own[own] = y_own[own - 1] + y_own[own];
+    y_own[own] = y_own[(own - 1) & 3] + y_own[own];
   }
   y_sum[0] = y_own[3];
   float total_6 = y_sum[0];

@@ -53,6 +53,29 @@ TEST(BlockUnitTest, WideIndicesAndDynamicSharedMemory) {
   EXPECT_THAT(opencl.source, HasSubstr("const long i_blk = get_group_id(0);"));
 }
 
+// NVIDIA's compiler leaves out what is stored at places that it computes from a constant outside of
+// the array.
+TEST(BlockUnitTest, ConstantsOutsideOfPrivateArraysAreBehindAMask) {
+  const Index block = Index::Variable("block_x");
+  const auto own = [](const Index& place) {
+    return MakeLoad("own", place, {ScalarType::kFloat32, 1}, 1);
+  };
+  Stage stage{"One.", {}};
+  stage.launch = {{4, 1, 1}, {32, 1, 1}};
+  stage.body = {{HardwareIndex{"block_x", HardwareIndex::Kind::kBlock, 0}},
+                {DeclareArray{"own", ScalarType::kFloat32, 20, MemorySpace::kPrivate}},
+                {StoreElements{"own", block * -10 + Index(30), own(block + Index(16)), 1}},
+                {StoreElements{"y", block * -10 + Index(30), own(block * 5 - Index(1)), 1}}};
+  LoopProgram program;
+  program.stages.push_back(std::move(stage));
+  for (const CDialect& dialect : {CudaCxx(), OpenClC()}) {
+    const Kernel kernel = PrintBlockKernel(
+        program, {&dialect, "mdh_one", "", {{"y", ScalarType::kFloat32, 31, true}}});
+    EXPECT_THAT(kernel.source, HasSubstr("own[(block_x * (-10) + 30) & 31] = own[block_x + 16];"));
+    EXPECT_THAT(kernel.source, HasSubstr("y[block_x * (-10) + 30] = own[(block_x * 5 - 1) & 31];"));
+  }
+}
+
 // How the function of every stage begins, up to the first declaration of a value.
 std::vector<std::string> FirstLines(const Kernel& kernel) {
   std::vector<std::string> lines;

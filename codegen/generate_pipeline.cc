@@ -1,6 +1,7 @@
 #include "codegen/generate_pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -9,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/pipeline_program.h"
-#include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/part_design.h"
+#include "codegen/choose/parts/aligned_parts.h"
+#include "codegen/choose/parts/part_design.h"
 #include "codegen/print/c_unit.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/validate.h"
@@ -202,21 +203,31 @@ std::string DescribePipeline(const Pipeline& given, const LoweredPipeline& lower
   return text;
 }
 
+// How early launches of a call may begin: no earlier than any step says. Those that prefetch bring
+// the inputs of the call.
+EarlyLaunches EarlyOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters> parameters) {
+  constexpr std::array kLatestFirst = {EarlyLaunches::kNone, EarlyLaunches::kStages,
+                                       EarlyLaunches::kCalls, EarlyLaunches::kPrefetches};
+  const auto begins_so = [&](EarlyLaunches early) {
+    return std::ranges::find(parameters, early, &TuningParameters::early_launches) !=
+           parameters.end();
+  };
+  const auto* const latest = std::ranges::find_if(kLatestFirst, begins_so);
+  if (latest == kLatestFirst.end()) return EarlyLaunches::kStages;
+  const bool fits = pipeline.BytesOf(PipelineBuffer::Role::kInput) <= kMostPrefetchedBytes;
+  return *latest == EarlyLaunches::kPrefetches && !fits ? EarlyLaunches::kCalls : *latest;
+}
+
 // That of the pipeline, but for the description.
 KernelUnit UnitOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters> parameters) {
   KernelUnit unit = {.entry = EntryName(pipeline.name()),
                      .description = "",
-                     .early_launches = EarlyLaunches::kCalls,
+                     .early_launches = EarlyOfAll(pipeline, parameters),
                      .threads = 1};
   int64_t most_points = -1;
   for (size_t s = 0; s < parameters.size(); ++s) {
     const TuningParameters& p = parameters[s];
     if (!Reassociates(p.numerics)) unit.numerics = p.numerics;
-    const bool is_less_early =
-        p.early_launches == EarlyLaunches::kNone || unit.early_launches == EarlyLaunches::kCalls;
-    if (is_less_early) unit.early_launches = p.early_launches;
-    // Inputs of a step may be what another one writes.
-    if (AreCallsEarly(unit.early_launches)) unit.early_launches = EarlyLaunches::kCalls;
     const bool has_all =
         p.threads == TuningParameters::kAllThreads || unit.threads == TuningParameters::kAllThreads;
     unit.threads = has_all ? TuningParameters::kAllThreads : std::max(unit.threads, p.threads);

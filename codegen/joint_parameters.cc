@@ -7,9 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/stream_shape.h"
+#include "codegen/choose/early_choice.h"
+#include "codegen/choose/parts/aligned_parts.h"
+#include "codegen/choose/parts/stream_shape.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/part_parameters.h"
@@ -362,6 +363,9 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(
         own = ParametersOfPart(computed.pipeline, joint, n, model, device, policy, how.threads);
       }
       own.threads = has_parts ? TuningParameters::kAllThreads : 1;
+      // Rows are over soon, and the next call's blocks take the room of those that have ended.
+      const bool is_early = joint.group.rows && BeginLaunchesEarly(device);
+      if (is_early) own.early_launches = EarlyLaunches::kCalls;
     }
   }
   if (how.aligns && !has_aligned) return FailedPrecondition("no group has rows of threads");

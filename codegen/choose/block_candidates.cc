@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "codegen/choose/block_design_set.h"
 #include "codegen/choose/block_moves.h"
+#include "codegen/choose/early_choice.h"
 #include "codegen/choose/product_tiles.h"
 #include "codegen/choose/stencil_columns.h"
 #include "core/base/round.h"
@@ -327,10 +328,8 @@ class Climber {
     return kind;
   }
 
-  // Calls begin early whose first stage reads no inputs, which would be no constants then.
-  TuningParameters WithEarlyCalls(TuningParameters p) const {
-    const bool zeroes_first = p.combine_blocks == CombineBlocks::kAtomics;
-    if (zeroes_first && HasEarlyLaunches(device_)) p.early_launches = EarlyLaunches::kCalls;
+  TuningParameters WithEarlyCalls(TuningParameters p, double cycles) const {
+    p.early_launches = EarlyByCounting(e_, device_, p.combine_blocks, cycles);
     return p;
   }
 
@@ -398,7 +397,8 @@ class Climber {
       int& alike = kinds[KindOf(design)];
       int& of_size = sizes[of_plain.threads];
       if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
-      TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
+      TuningParameters parameters =
+          WithEarlyCalls(ToParameters(e_, m_, device_, design), of_plain.total);
       if (!Validate(e_, m_, device_, parameters).ok()) continue;
       if (!texts.insert(ToText(parameters)).second) continue;
       ++alike;
@@ -458,11 +458,13 @@ class Climber {
     for (const auto& [cost, plain] : tiles) {
       if (std::ssize(products) == count) break;
       const BlockDesign design = WithOverlap(plain);
-      TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
+      const BlockCost cost_of_design = model_.Estimate(design);
+      TuningParameters parameters =
+          WithEarlyCalls(ToParameters(e_, m_, device_, design), cost_of_design.total);
       if (kinds[KindOf(design)] >= kMostAlike) continue;
       if (!Validate(e_, m_, device_, parameters).ok()) continue;
       ++kinds[KindOf(design)];
-      products.push_back({design, model_.Estimate(design), std::move(parameters)});
+      products.push_back({design, cost_of_design, std::move(parameters)});
       products.back().design.early_launches = products.back().parameters.early_launches;
     }
     return products;

@@ -186,6 +186,30 @@ TEST(PipelineKernelTest, CallsStartEarlyIfAllStepsAllowIt) {
   EXPECT_EQ(starts_early(EarlyLaunches::kCalls, EarlyLaunches::kCalls), Early({true, true}));
   EXPECT_EQ(starts_early(EarlyLaunches::kCalls, EarlyLaunches::kStages), Early({false, true}));
   EXPECT_EQ(starts_early(EarlyLaunches::kNone, EarlyLaunches::kCalls), Early({false, false}));
+  EXPECT_EQ(starts_early(EarlyLaunches::kPrefetches, EarlyLaunches::kCalls), Early({true, true}));
+}
+
+// If all steps do, and the inputs of the whole call are not too many bytes.
+TEST(PipelineKernelTest, InputsAreBroughtEarlyIfAllStepsSayIt) {
+  const DeviceDescription device = *DescribeCudaArchitecture(90);
+  const auto prefetches = [&](const Pipeline& pipeline, EarlyLaunches last) {
+    std::vector<TuningParameters> parameters = DefaultParameters(pipeline, CudaModel(), device);
+    for (TuningParameters& p : parameters) p.early_launches = EarlyLaunches::kPrefetches;
+    parameters.back().early_launches = last;
+    const Kernel kernel = *GeneratePipelineKernel(pipeline, CudaModel(), device, parameters);
+    EXPECT_TRUE(kernel.launches[0].starts_early);
+    return kernel.source.find("mdh_prefetch") != std::string::npos;
+  };
+  EXPECT_TRUE(prefetches(Layer(), EarlyLaunches::kPrefetches));
+  EXPECT_FALSE(prefetches(Layer(), EarlyLaunches::kCalls));
+  const Pipeline large = *ParsePipeline(R"(p := pipeline(x, w) -> (y, z) {
+  y = twice(x);
+  z = twice(w)
+}
+twice := out_view<fp32>( b: (i) -> (i) ) o md_hom<3000000>( f, (++) ) o inp_view<fp32>( a: (i) -> (i) )
+where f(a) -> b { b = a + a }
+)");
+  EXPECT_FALSE(prefetches(large, EarlyLaunches::kPrefetches)) << "24 MB, of each step 12";
 }
 
 // A stage that reads inputs before it waits for the others must not do so where another step writes

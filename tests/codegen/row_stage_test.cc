@@ -125,6 +125,22 @@ TEST(RowStage, ConstraintsAreNamed) {
       HasSubstr("numerics"));
 }
 
+// Launches are much of the time of rows; of other groups each step is as a part of a call.
+TEST(RowStage, CallsBeginEarly) {
+  const Pipeline pipeline = *ParsePipeline(kSoftMax, {{"N", "1024"}});
+  const auto starts_early = [&](const std::vector<JointGroup>& groups, int architecture) {
+    const DeviceDescription device = *DescribeCudaArchitecture(architecture);
+    const auto parameters = *DefaultParameters(pipeline, groups, CudaModel(), device);
+    return GeneratePipelineKernel(pipeline, CudaModel(), device, parameters, groups)
+        ->launches[0]
+        .starts_early;
+  };
+  const std::vector<JointGroup> rows = {RowsOf(pipeline, {.threads = 64, .rows = 2, .vector = 4})};
+  EXPECT_TRUE(starts_early(rows, 90));
+  EXPECT_FALSE(starts_early(rows, 80));
+  EXPECT_FALSE(starts_early({WithPart(pipeline, JointGroups(pipeline).at(0), 1)}, 90));
+}
+
 TEST(RowLayouts, SuitTheLengthOfRows) {
   const auto first = [](const char* length) {
     const Pipeline pipeline = *ParsePipeline(kSoftMax, {{"N", length}});

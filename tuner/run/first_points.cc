@@ -14,12 +14,19 @@ namespace {
 
 constexpr size_t kMostOfRules = 10, kMostOfUnits = 24;
 
-void AddEarlyCalls(std::vector<StartPoint>* points) {
+// What is tried beside the word that rules choose.
+EarlyLaunches OtherThan(EarlyLaunches early) {
+  return early == EarlyLaunches::kCalls ? EarlyLaunches::kStages : EarlyLaunches::kCalls;
+}
+
+void AddOtherLaunches(std::vector<StartPoint>* points) {
   const size_t count = points->size();
   for (size_t n = 0; n < count; ++n) {
     StartPoint point = (*points)[n];
-    if (point.parameters.early_launches != EarlyLaunches::kStages) continue;
-    point.parameters.early_launches = EarlyLaunches::kCalls;
+    // Copies for matrix units gain from beginning early wherever they can.
+    const bool has_unit = point.parameters.unit.rows > 0;
+    if (has_unit && point.parameters.early_launches != EarlyLaunches::kStages) continue;
+    point.parameters.early_launches = OtherThan(point.parameters.early_launches);
     points->push_back(std::move(point));
   }
 }
@@ -34,7 +41,7 @@ std::vector<StartPoint> PointsOfRules(const SearchTarget& target,
   std::vector<TuningParameters> rules =
       StartingParameters(expression, model, device, numerics, most);
   for (size_t n = 1; n < rules.size(); ++n) points.push_back({std::move(rules[n])});
-  if (HasEarlyLaunches(device)) AddEarlyCalls(&points);
+  if (HasEarlyLaunches(device)) AddOtherLaunches(&points);
   return points;
 }
 

@@ -25,7 +25,7 @@
 //   C: (i,j,k) -> (i, j)   h[i * 96 + j]
 //
 // Configuration:
-//   model=CUDA; tile=4,32,32|2,32,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,3)(2,1)(2,2)|(3,3)(3,1)(3,2)|(4,3)(4,1)(4,2)|(5,3)(5,1)(5,2); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=4
+//   model=CUDA; tile=4,32,32|2,32,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,3)(2,1)(2,2)|(3,3)(3,1)(3,2)|(4,3)(4,1)(4,2)|(5,3)(5,1)(5,2); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; early=prefetches; unroll=4
 //
 // Schedule:
 //   BLK: tile i=4, j=32; on i=x, j=y
@@ -36,7 +36,7 @@
 //   input A: in DM
 //   input B: in DM
 //   output C: in RM from DEV.i; across THR.k in SM
-//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=prefetches; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 3 | THR j 32 k 32 | DEV i 2 | SHR i 2
@@ -67,7 +67,7 @@
 //   y: (i,j) -> (i, j)   y[i * 96 + j]
 //
 // Configuration:
-//   model=CUDA; tile=2,16|2,16|1,1|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
+//   model=CUDA; tile=2,16|2,16|1,1|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; early=prefetches; unroll=1
 //
 // Schedule:
 //   BLK: tile i=2, j=16; on i=y, j=x
@@ -76,7 +76,7 @@
 //   input x: in DM
 //   input b: in DM
 //   output y: in DM
-//   early=stages; overlap=none; resident=0; swizzle=1; unroll=1
+//   early=prefetches; overlap=none; resident=0; swizzle=1; unroll=1
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 6 | THR i 2 j 16
@@ -97,6 +97,21 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline void mdh_wait_for_stages() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
+static __device__ inline void mdh_prefetch(const void* p) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
 static __device__ inline void mdh_admit_next_stage() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -111,22 +126,29 @@ static __device__ inline float mdh_max_f32(float a, float b) {
   return a != a || b != b ? a + b : fmaxf(a, b);
 #endif
 }
-static __device__ inline void mdh_wait_for_stages() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-static __device__ inline const void* mdh_written_by_others(const void* p) {
-  asm volatile("" : "+l"(p));
-  __builtin_assume(__isGlobal(p));
-  return p;
-}
 
 // Of step 1, matmul: Every block computes its part.
 extern "C" __global__ void __launch_bounds__(1024, 1)
-mdh_layer_0(const float* __restrict__ x, const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ y, char* __restrict__ scratch) {
+mdh_layer_0(const float* x, const float* w, const float* b, float* __restrict__ y, char* scratch) {
+  {
+    const int block = (blockIdx.y * 16 + blockIdx.x);
+    const int thread = (threadIdx.y * 32 + threadIdx.x);
+    for (int line = thread; line < 2; line += 1024) {
+      if (block * 2 + line < 64) mdh_prefetch((const char*)x + (block * 2 + line) * 128);
+    }
+    for (int line = thread; line < 2; line += 1024) {
+      mdh_prefetch((const char*)w + (block * 2 + line) * 128);
+    }
+    for (int line = thread; line < 1; line += 1024) {
+      if (block * 1 + line < 3) mdh_prefetch((const char*)b + (block * 1 + line) * 128);
+    }
+  }
+  mdh_wait_for_stages();
+  x = (const float*)mdh_written_by_others(x);
+  w = (const float*)mdh_written_by_others(w);
+  scratch = (char*)mdh_written_by_others(scratch);
   mdh_admit_next_stage();
-  float* __restrict__ h = (float*)(scratch + 0);
+  float* h = (float*)(scratch + 0);
   __shared__ __align__(16) float C_exchange[4096];
   const int i_blk = blockIdx.x;
   const int j_blk = blockIdx.y;
@@ -185,6 +207,7 @@ mdh_layer_0(const float* __restrict__ x, const float* __restrict__ w, const floa
 // Of step 2, activation: Every block computes its part.
 extern "C" __global__ void __launch_bounds__(32)
 mdh_layer_1(const float* __restrict__ x, const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ y, char* scratch) {
+  mdh_admit_next_stage();
   mdh_wait_for_stages();
   scratch = (char*)mdh_written_by_others(scratch);
   float* h = (float*)(scratch + 0);

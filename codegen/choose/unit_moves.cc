@@ -13,10 +13,11 @@ namespace mdh {
 namespace {
 
 constexpr std::array<int, 6> kRowSteps = {64, 128, 192, 256, 384, 512};
-constexpr std::array<int, 15> kColumnSteps = {16,  32,  48,  64,  80,  96,  112, 128,
-                                              144, 160, 176, 192, 208, 224, 256};
+constexpr std::array<int, 16> kColumnSteps = {16,  32,  48,  64,  80,  96,  112, 128,
+                                              144, 160, 176, 192, 208, 224, 240, 256};
 constexpr std::array<int, 17> kPartSteps = {1,  2,  3,  4,  5,  6,  8,   10, 12,
                                             16, 24, 32, 48, 64, 96, 128, 192};
+constexpr std::array<int, 3> kClusterSteps = {1, 2, 4};
 constexpr std::array<int, 10> kTurnSteps = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 // The numbers of the ladder next to `value`, those below it first.
@@ -131,7 +132,7 @@ class UnitWalk {
   }
 
   // Each operand as it is, packed, or computed; and copied by threads, or by the engine, for one
-  // block or two.
+  // block or several.
   void ShowOperands() {
     for (int tensors = 0; tensors < 4 && !p_.unit.has_warps(); ++tensors) {
       UnitParameters unit = p_.unit;
@@ -146,9 +147,11 @@ class UnitWalk {
     }
     for (int UnitParameters::*const along :
          {&UnitParameters::cluster_m, &UnitParameters::cluster_n}) {
-      UnitParameters unit = p_.unit;
-      unit.*along = unit.*along == 1 ? 2 : 1;
-      if (unit.has_producer()) Show(unit);
+      for (const int blocks : NextTo(kClusterSteps, p_.unit.*along)) {
+        UnitParameters unit = p_.unit;
+        unit.*along = blocks;
+        if (unit.has_producer()) Show(unit);
+      }
     }
     for (int packed = 0; packed < 4; ++packed) {
       for (int computed = 0; computed < 4; ++computed) {

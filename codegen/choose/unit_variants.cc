@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/choose/early_choice.h"
 #include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
@@ -39,14 +40,16 @@ constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
 constexpr double kPackingLaunch = 5000;  // cycles until stages can be copied from there
-// Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
-constexpr int64_t kFewestPoints = 8, kFewestDepth = 32;
+// Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there,
+// unless there are so many of them that storing halves takes longer.
+constexpr int64_t kFewestPoints = 8, kFewestDepth = 32, kManyResults = int64_t{1} << 20;
 
 struct UnitShape {
   int rows, columns, groups;
+
+  friend bool operator==(const UnitShape&, const UnitShape&) = default;
 };
-// Fewer bytes of operands for a multiplication first. Columns are many, so that for most numbers of
-// results there are tiles of which all but few multiprocessors have as many.
+// Fewer bytes of operands for a multiplication first.
 constexpr std::array<UnitShape, 30> kShapes = {
     {{256, 192, 2}, {256, 160, 2}, {192, 192, 3}, {128, 256, 2}, {256, 128, 2}, {256, 128, 4},
      {192, 256, 3}, {128, 240, 2}, {192, 160, 3}, {128, 224, 2}, {128, 208, 2}, {128, 192, 2},
@@ -56,6 +59,10 @@ constexpr std::array<UnitShape, 30> kShapes = {
 // Of shapes whose cycles differ by less, the first one.
 constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
+// Of clusters of more blocks than two, a device runs so many at a time where it has room for one
+// block a multiprocessor: they are neighbours (120 of 132, as its driver says).
+constexpr int64_t kFewOfCluster = 2;
+constexpr double kPlacedOfCluster = 10.0 / 11;
 constexpr size_t kWithTensors = 9;  // variants, of which the engine copies two in three
 constexpr int kMostResident = 3;    // blocks of a multiprocessor for which stages are fewer
 constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
@@ -78,11 +85,8 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
 // memory is much of the time where these are small. Blocks of the next call take the room that
 // further ones of a stage need, or those of a cluster beside each other.
 EarlyLaunches EarlyOf(const Expression& expression, const UnitParameters& unit) {
-  constexpr int64_t kSmall = int64_t{2} << 20;
   if (unit.packed != UnitOperands::kNone || unit.parts > 1) return EarlyLaunches::kStages;
-  int64_t bytes = 0;
-  for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
-  return bytes <= kSmall ? EarlyLaunches::kPrefetches : EarlyLaunches::kCalls;
+  return HasFewInputBytes(expression) ? EarlyLaunches::kPrefetches : EarlyLaunches::kCalls;
 }
 
 // Beside so many registers of sums a warp leaves a thread too few for all else.
@@ -91,8 +95,15 @@ UnitProducer ProducerOf(const UnitParameters& unit, const UnitPlan& plan) {
   return UnitRegisters(unit, plan) > kMostOfSums ? UnitProducer::kGroup : UnitProducer::kWarp;
 }
 
+// Multiprocessors that can have blocks of clusters.
+int64_t PlacesOfClusters(int64_t blocks, const DeviceDescription& device) {
+  const int64_t all = device.blocks.multiprocessors;
+  if (blocks <= kFewOfCluster) return all;
+  return std::max<int64_t>(1, static_cast<int64_t>(kPlacedOfCluster * static_cast<double>(all)));
+}
+
 int Turns(const UnitPlan& plan, const UnitParameters& unit, const DeviceDescription& device) {
-  const int64_t at_once = Resident(plan, unit, device) * device.blocks.multiprocessors;
+  const int64_t at_once = Resident(plan, unit, device) * PlacesOfClusters(unit.cluster(), device);
   return static_cast<int>(
       std::min<int64_t>(CeilDivide(plan.blocks(unit), at_once), kMostUnitTurns));
 }
@@ -103,8 +114,7 @@ struct StageCycles {
   double busy, waited;
 };
 
-StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
-                          int64_t multiprocessors) {
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -125,12 +135,7 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
     points += pays || operand.row_lines > 1 ? there * lines / unit.sharers_of(is_a) : there * lines;
     arriving += there;
   }
-  // Of clusters the second-level cache has the time, too, of multiprocessors with nothing to do.
-  const int64_t tiles = plan.blocks(unit);
-  const auto rounds = static_cast<double>(RoundUp(tiles, multiprocessors));
-  const double share = unit.cluster() == 1 ? 1 : static_cast<double>(tiles) / rounds;
-  const double bytes =
-      kUnitRowBytes * std::max(share * points / kStageBytes, arriving / kArrivingBytes);
+  const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
     if (operand.is_computed || operand.is_tensor) return 0.0;
     return own * depth / operand.width *
@@ -171,6 +176,9 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
   return std::max(once, plan.is_shared ? m : std::min(read, m * tiles_n + n * tiles_m)) * depth;
 }
 
+// Blocks along m, and along n.
+constexpr std::array<std::pair<int, int>, 5> kClusters = {{{2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}}};
+
 struct OperandsOfUnit {
   UnitOperands packed, computed;
   bool is_produced = false;  // a warp has the engine copy both
@@ -203,11 +211,12 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
   };
   if (made == 0) add(0, 0);
   if (made == 0) ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true});
-  // Two blocks ask once for rows that they have in common: those that lie across lines are worth
-  // it, and those of fp8, which are multiplied in half of the time.
+  // Blocks of a cluster ask once for rows that they have in common: those that lie across lines are
+  // worth it, and those of fp8, which are multiplied in half of the time.
   if (made == 0 && (unaligned != 0 || plan.promoted_stages() == 1)) {
-    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 2, 1});
-    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 1, 2});
+    for (const auto& [m, n] : kClusters) {
+      ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, m, n});
+    }
   }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
@@ -217,6 +226,30 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
     add((made | unaligned) & ~computed, computed);
   }
   return ways;
+}
+
+// The usual ones, and those of which a whole number of rounds of blocks has just enough.
+std::vector<UnitShape> ShapesFor(const UnitPlan& plan, const DeviceDescription& device) {
+  constexpr std::array<std::pair<int, int>, 5> kRowsOfGroups = {
+      {{256, 2}, {256, 4}, {192, 3}, {128, 2}, {64, 1}}};
+  constexpr int64_t kFewestColumns = 48, kColumnStep = 16;
+  constexpr int kMostRounds = 3;
+  std::vector<UnitShape> shapes(kShapes.begin(), kShapes.end());
+  for (const auto& [rows, groups] : kRowsOfGroups) {
+    const int64_t tiles_m = plan.batches * CeilDivide(plan.m, int64_t{rows});
+    for (int rounds = 1; rounds <= kMostRounds; ++rounds) {
+      for (const int64_t blocks : {kFewOfCluster, kFewOfCluster + 1}) {
+        const int64_t tiles_n = rounds * PlacesOfClusters(blocks, device) / tiles_m;
+        if (tiles_n == 0) continue;
+        const int64_t columns = RoundUp(CeilDivide(plan.n, tiles_n), kColumnStep);
+        const UnitShape shape = {rows, static_cast<int>(columns), groups};
+        const bool is_known = std::ranges::find(shapes, shape) != shapes.end();
+        const bool is_tile = columns >= kFewestColumns && columns <= kUnitMostColumns;
+        if (is_tile && !is_known) shapes.push_back(shape);
+      }
+    }
+  }
+  return shapes;
 }
 
 // Parts of k: few, and as many as give all multiprocessors a block or more.
@@ -245,19 +278,20 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const UnitParameters& unit = parameters.unit;
   if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
+  const auto places = static_cast<double>(PlacesOfClusters(unit.cluster(), device));
   const auto all = static_cast<double>(plan.launched(unit));
   const auto resident = static_cast<double>(Resident(plan, unit, device));
   // Blocks of whole rounds, and those of the last one.
-  const double rounds = std::floor(all / (resident * multiprocessors));
-  const double rest = all - rounds * resident * multiprocessors;
-  const double last = std::ceil(rest / multiprocessors);
+  const double rounds = std::floor(all / (resident * places));
+  const double rest = all - rounds * resident * places;
+  const double last = std::ceil(rest / places);
   const auto stages = static_cast<double>(plan.part_stages);
   const auto sharers = static_cast<double>(plan.sharers);
   const double tile = static_cast<double>(unit.rows) * unit.columns;
   const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
-  const StageCycles stage = CyclesOfStage(plan, unit, device.blocks.multiprocessors);
+  const StageCycles stage = CyclesOfStage(plan, unit);
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
                        unit.turns * (stages * stage.waited + meeting + storing) -
@@ -315,7 +349,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     ranked.emplace_back(std::floor(std::log(cycles) / std::log(kAlike)), variant);
     return true;
   };
-  for (const UnitShape& shape : kShapes) {
+  for (const UnitShape& shape : ShapesFor(*plan, device)) {
     for (const int parts : PartsFor(*plan, shape, device)) {
       for (const int stages : kStages) {
         variant.unit = {shape.rows, shape.columns, shape.groups, stages, parts};
@@ -374,8 +408,11 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
 
 bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
   const Result<UnitPlan> plan = PlanUnit(expression, variant.numerics);
-  return variant.unit.rows > 0 && plan.ok() && plan->m >= kFewestPoints &&
-         plan->n >= kFewestPoints && plan->section_k >= kFewestDepth;
+  if (variant.unit.rows == 0 || !plan.ok()) return false;
+  const bool are_many = plan->element_bytes() == kUnitElementBytes &&
+                        plan->batches * plan->m * plan->n >= kManyResults;
+  return plan->m >= kFewestPoints && plan->n >= kFewestPoints &&
+         plan->section_k >= (are_many ? kFewestPoints : kFewestDepth);
 }
 
 }  // namespace mdh

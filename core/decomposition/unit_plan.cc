@@ -131,9 +131,12 @@ int ResultWidth(const Expression& e, int d) {
 }
 
 constexpr int kMostUnitWarps = 32;
-constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
+constexpr int64_t kMostUnitRegisters = 208;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem; fewer where threads copy nothing
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
+// The least for all else beside the sums of one multiplication, with which the assembler can do
+// before a producer leaves some to the groups.
+constexpr int64_t kBesideMultiplication = 26;
 constexpr int64_t kRegisterBytes = 4;
 
 // Of a thread that multiplies. Four warps of a multiprocessor have a part of its registers each.
@@ -440,6 +443,10 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
        {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
         UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
+       {"registers of a multiplication",
+        unit.has_warps() ? 0 : unit.columns / 2 + kBesideMultiplication,
+        RegistersPerThread(limits, RoundUp(unit.launched_threads(), kUnitThreads),
+                           resident_blocks)},
        {"threads of a block", unit.launched_threads(), limits.max_threads_per_block},
        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
        {"bytes of packed operands",
@@ -469,8 +476,8 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.b = cut(plan.b_in_memory, UnitOperands::kB, plan.n);
   plan.a.rows = unit.rows;
   plan.b.rows = plan.b.is_across ? RoundUp(unit.columns, plan.depth()) : unit.columns;
-  plan.tiles_m = CeilDivide(plan.m, unit.rows);
-  plan.tiles_n = CeilDivide(plan.n, unit.columns);
+  plan.tiles_m = RoundUp(CeilDivide(plan.m, unit.rows), unit.cluster_m);
+  plan.tiles_n = RoundUp(CeilDivide(plan.n, unit.columns), unit.cluster_n);
   const auto is_alike = [](UnitOperands which) {
     return which == UnitOperands::kNone || which == UnitOperands::kBoth;
   };

@@ -79,10 +79,11 @@ struct UnitPlan {
   bool is_packed_once = false, is_shared = false;
   int64_t batches = 1, m = 1, n = 1, k = 1;  // points; k: of all sections
   int64_t section_k = 1;  // of one, of which those behind the points along k there are are zero
-  int64_t tiles_m = 1, tiles_n = 1;  // of a batch
-  int64_t stages_k = 1;              // of all parts
-  int64_t part_stages = 1;           // of one part, the last one perhaps fewer
-  int64_t places = 1;                // that stages have in shared memory, one after the other
+  // Of a batch: as many as whole clusters have, the last of which may have no points.
+  int64_t tiles_m = 1, tiles_n = 1;
+  int64_t stages_k = 1;     // of all parts
+  int64_t part_stages = 1;  // of one part, the last one perhaps fewer
+  int64_t places = 1;       // that stages have in shared memory, one after the other
   // Stages whose copies begin before the first one is multiplied, and then as many ahead of it.
   int64_t ahead = 1;
   // Whether multiplications of one stage run on while the copies of a later one begin.
@@ -135,8 +136,9 @@ struct UnitPlan {
   }
 };
 
-// Registers of a thread of a producer that is a group, and of groups beside one.
-inline constexpr int64_t kProducerRegisters = 40;
+// Registers of a thread of a producer that is a group, as few as it can have, and of groups beside
+// one.
+inline constexpr int64_t kProducerRegisters = 24;
 int64_t UnitGroupRegisters(const UnitParameters& unit);
 // Sums of a thread.
 inline int64_t UnitSums(const UnitParameters& unit) {

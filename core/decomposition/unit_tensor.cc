@@ -176,7 +176,8 @@ Result<UnitTensor> TensorOfUnit(const Expression& expression, const UnitPlan& pl
 
 namespace {
 
-// Blocks of a cluster are neighbours along m and n, and have as many tiles as each other.
+// Blocks of a cluster are neighbours along m and n. Tiles of the last clusters may have no points,
+// but there are as many that have some as a cluster has blocks.
 std::string ClusterObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (u.cluster() == 1) return "";
   if (!u.has_producer()) {
@@ -187,11 +188,11 @@ std::string ClusterObstacle(const UnitParameters& u, const UnitPlan& plan) {
                         kMaxClusterBlocks);
   }
   const auto obstacle = [](const char* key, int64_t tiles, const char* along, int blocks) {
-    if (tiles % blocks == 0) return std::string();
-    return absl::StrCat(key, ": ", tiles, " tiles along ", along, " are no multiple of ", blocks);
+    if (blocks <= tiles) return std::string();
+    return absl::StrCat(key, ": ", tiles, " tiles along ", along, " are fewer than ", blocks);
   };
-  std::string why = obstacle("cluster_m", plan.tiles_m, "m", u.cluster_m);
-  return why.empty() ? obstacle("cluster_n", plan.tiles_n, "n", u.cluster_n) : why;
+  std::string why = obstacle("cluster_m", CeilDivide(plan.m, u.rows), "m", u.cluster_m);
+  return why.empty() ? obstacle("cluster_n", CeilDivide(plan.n, u.columns), "n", u.cluster_n) : why;
 }
 
 }  // namespace

@@ -18,13 +18,14 @@ namespace mdh {
 
 inline constexpr int64_t kLanesOfWarp = 32;
 
-// A composite of dimensions, and where tiles along it begin.
+// A composite of dimensions, and its tiles, which may reach beyond the last point.
 struct UnitAxis {
   std::vector<int> dimensions;  // the last one varies fastest
   int64_t points;
-  int64_t step;  // points of a tile; whole tiles reach beyond the last point if it does not divide
+  int64_t step;  // points of a tile
+  int64_t tiles;
 
-  bool is_ragged() const { return points % step != 0; }
+  bool is_ragged() const { return points != tiles * step; }
 };
 
 // Which sums of a block's tile a thread has: in each of `tiles` tiles along m those of `halves`
@@ -58,7 +59,7 @@ class UnitContext {
   const UnitAxis& m() const { return m_; }
   const UnitAxis& n() const { return n_; }
   const UnitAxis& k() const { return k_; }
-  UnitAxis Batches() const { return {plan_.form.batch, plan_.batches, 1}; }
+  UnitAxis Batches() const { return {plan_.form.batch, plan_.batches, 1, plan_.batches}; }
   int64_t threads() const { return unit().threads(); }
   // Rows of 128 bytes that all threads move at once, a piece each.
   int64_t rows_at_once() const { return threads() / kUnitRowPieces; }

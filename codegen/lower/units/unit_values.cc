@@ -89,7 +89,7 @@ int UnitValues::Along(bool is_across) const {
 
 UnitContext::Point UnitValues::PointOf(const Neighbours& run, UnitContext::Point point,
                                        Block* block) const {
-  context_.SetPoint({own_, 0, 1}, run.own, name_ + "_point", &point, block);
+  context_.SetPoint({own_, 0, 1, 0}, run.own, name_ + "_point", &point, block);
   context_.SetPoint(context_.k(), run.along_k, name_ + "_k", &point, block);
   return point;
 }

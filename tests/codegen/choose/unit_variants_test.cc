@@ -11,6 +11,7 @@
 #include "absl/strings/substitute.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/unit_moves.h"
+#include "core/base/round.h"
 #include "core/decomposition/validate.h"
 #include "core/text/parser.h"
 
@@ -115,11 +116,15 @@ TEST(UnitVariantsTest, ClustersForRowsAcrossLines) {
   const auto unit_of = [](int64_t points) {
     return Default(MatMul(points, points, points, "bf16")).unit;
   };
-  for (const int64_t points : {1000, 2504, 3000, 5000}) {
+  for (const int64_t points : {1000, 1800, 2504, 3000, 5000}) {
     const UnitParameters unit = unit_of(points);
     EXPECT_TRUE(unit.has_producer()) << points;
-    EXPECT_EQ(unit.cluster(), 2) << points;
+    EXPECT_GE(unit.cluster(), 2) << points;
   }
+  EXPECT_EQ(unit_of(1800).cluster(), 4)
+      << "72 tiles, and clusters of four have 120 multiprocessors";
+  const UnitParameters one_round = unit_of(2504);
+  EXPECT_EQ(CeilDivide(2504, one_round.rows) * CeilDivide(2504, one_round.columns), 130);
   for (const int64_t points : {1024, 2048, 4096, 8192}) EXPECT_EQ(unit_of(points).cluster(), 1);
   EXPECT_EQ(unit_of(5000).producer, UnitProducer::kGroup);
 }
@@ -259,6 +264,7 @@ TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   EXPECT_TRUE(has([](const auto& p) { return p.swizzle < 8; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.turns == 3; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.tensors == UnitOperands::kA; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.cluster() == 4; }));
 }
 
 TEST(UnitMovesTest, NeighboursDiffer) {

@@ -40,10 +40,12 @@ TEST(ValidateClusterTest, BlocksHaveInCommonWhatProducersBring) {
       {square, tile + "; cluster_m=2",
        "cluster: blocks have in common what producers bring, and there is none"},
       {square, by_warp + "cluster_m=4; cluster_n=4", "cluster: 4 x 4 blocks are more than 8"},
-      {"I = 384, J = 256, K = 128", by_warp + "cluster_m=2",
-       "cluster_m: 3 tiles along m are no multiple of 2"},
-      {"I = 256, J = 136, K = 128", by_warp + "cluster_n=2",
-       "cluster_n: 3 tiles along n are no multiple of 2"},
+      // Three tiles, and one without points.
+      {"I = 384, J = 256, K = 128", by_warp + "cluster_m=2", ""},
+      {"I = 384, J = 256, K = 128", by_warp + "cluster_m=4",
+       "cluster_m: 3 tiles along m are fewer than 4"},
+      {"I = 256, J = 136, K = 128", by_warp + "cluster_n=4",
+       "cluster_n: 3 tiles along n are fewer than 4"},
       {"I = 768, J = 64, K = 128", "unit=64:16:1:4:1; tensor=both; producer=warp; cluster_m=6",
        "tensor: operand B has 64 rows in a stage, no multiple of 8 for each of 6 blocks of a "
        "cluster"},

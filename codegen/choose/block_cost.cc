@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "codegen/choose/block_cost_shape.h"
+#include "codegen/choose/instruction_costs.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/expression/dependences.h"
@@ -20,7 +21,9 @@ constexpr double kStallsBeside = 0.3;  // idem where copies begin between points
 constexpr double kMemoryBytes = 15.5;  // per cycle and multiprocessor
 constexpr double kLevel2Bytes = 26;    // idem
 constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
-constexpr double kMostLevel2 = 32 << 20;                       // bytes that are likely to be there
+// Where a point is loaded after another one's value is there; as measured for 1 / (1 + exp(-x)).
+constexpr double kLatencyOfPoint = 1500;
+constexpr double kMostLevel2 = 32 << 20;  // bytes that are likely to be there
 constexpr double kLocalLatency = 30;
 constexpr double kOperationLatency = 4;
 constexpr double kBarrier = 40;
@@ -129,16 +132,22 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
   }
   reductions_ = ReductionOrder(e);
   result_order_ = ResultOrder(e);
-  latency_ =
-      static_cast<double>(e.CompulsoryBytes()) < kMostLevel2 ? kLevel2Latency : kMemoryLatency;
-  // A product and its sum are one instruction.
+  // A product and its sum are one instruction; of what users combine by, each operation counts.
   double instructions = 0;
   for (const ScalarInstruction& instruction : e.function().instructions()) {
-    const bool is_free =
-        instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant;
-    instructions += is_free ? 0 : 1;
+    instructions += InstructionsOf(instruction);
+    has_branches_ |= Branches(instruction);
+  }
+  for (const CombineOperator& combine : e.combine_operators()) {
+    if (combine.is_concat() || combine.kind() != PointWiseKind::kCustom) continue;
+    for (const ScalarInstruction& instruction : combine.function().instructions()) {
+      instructions += InstructionsOf(instruction);
+    }
+    break;
   }
   operations_ = std::max(1.0, e.has_reduction() ? instructions : instructions * 0.6);
+  const bool is_near = static_cast<double>(e.CompulsoryBytes()) < kMostLevel2;
+  latency_ = has_branches_ ? kLatencyOfPoint : is_near ? kLevel2Latency : kMemoryLatency;
 }
 
 // Neighbouring results of a thread that one atomic access adds.
@@ -267,8 +276,10 @@ void BlockCostModel::Finish(Shape& s) const {
   cost.registers = s.registers + s.prefetched;
   cost.shared_bytes = s.shared_bytes;
   const double per_block = limits_.registers_per_block > 0 ? limits_.registers_per_block : 1e9;
+  // Each of the schedulers has its part of the registers, and some have a warp more than others.
+  const double spread = CeilQuotient(s.threads, kIssueWidth * kWarp) * kIssueWidth * kWarp;
   const double most_registers =
-      limits_.registers_per_thread > 0 ? std::min(kMostRegisters, per_block / s.threads) : 512.0;
+      limits_.registers_per_thread > 0 ? std::min(kMostRegisters, per_block / spread) : 512.0;
   cost.fits = s.fits && s.threads <= limits_.max_threads_per_block &&
               s.shared_bytes <= static_cast<double>(limits_.shared_bytes_per_block) &&
               cost.registers <= most_registers;
@@ -305,7 +316,8 @@ void BlockCostModel::Finish(Shape& s) const {
   cost.memory = 0;
   for (const auto& [bytes, in_flight] : s.traffic) {
     level2_bytes += bytes;
-    const double reached = std::max(16.0, in_flight) * s.threads * s.at_once / latency_;
+    const double least = has_branches_ ? 0 : 16;
+    const double reached = std::max(least, in_flight) * s.threads * s.at_once / latency_;
     cost.memory += bytes / (std::min(kLevel2Bytes, reached) * busy * processors);
   }
   cost.level2 = level2_bytes / (kLevel2Bytes * processors);

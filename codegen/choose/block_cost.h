@@ -125,6 +125,7 @@ class BlockCostModel {
   const Expression& expression_;
   BlockLimits limits_;
   double operations_;  // instructions per point, of f as it is written
+  bool has_branches_ = false;  // whether compilers make branches of some of them (Branches)
   std::optional<FactorOrder> factors_;
   double result_words_;  // registers per result
   double result_bytes_;

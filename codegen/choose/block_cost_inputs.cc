@@ -86,7 +86,10 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   // Without a reduction, loads are only made where the index is inside.
   const bool selects = buffer.borders > 0 && !reductions_.empty();
   s.instructions += loads * (kDirectLoad + (selects ? kSelection : 0));
-  const double at_once = std::min(fragment, kMostInFlight);
+  // No load begins in front of a branch that another point's value takes.
+  const double of_point = std::max<double>(vector, buffer.accesses);
+  const double at_once =
+      std::min(has_branches_ ? std::min(fragment, of_point) : fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
   const double run = std::max(1.0, Run(buffer, s.chunk) * buffer.bytes);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/parts/part_design.h"
+#include "codegen/choose/part_design.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/plane_layouts.h"
 #include "core/device/backends.h"

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "codegen/choose/aligned_parts.h"
+#include "codegen/choose/counting/early_choice.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/early_choice.h"
-#include "codegen/choose/parts/aligned_parts.h"
-#include "codegen/choose/parts/stream_shape.h"
+#include "codegen/choose/stream_shape.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/part_parameters.h"

@@ -16,7 +16,7 @@ namespace mdh {
 // the most bytes out of memory, with parts whose temporaries stay in the cache of a core or in the
 // shared memory of a block, and of which there are enough for all of the device; on targets with
 // blocks in rows, where parts can be rows. Others stream where that is worth it
-// (codegen/choose/parts/stream_shape.h), which policies other than kReassociate forbid. Perhaps
+// (codegen/choose/stream_shape.h), which policies other than kReassociate forbid. Perhaps
 // none.
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device,
@@ -34,7 +34,7 @@ Result<std::vector<TuningParameters>> DefaultParameters(
 
 // How rules compute the parts of groups: by so many threads of a block at most; `aligns`: of groups
 // that can be so, each thread has the same points in all steps
-// (codegen/choose/parts/aligned_parts.h), with so many threads of a row, 0: as many as load least.
+// (codegen/choose/aligned_parts.h), with so many threads of a row, 0: as many as load least.
 struct PartThreads {
   int64_t threads = 1;
   bool aligns = false;

@@ -6,7 +6,7 @@
 
 #include "codegen/backends/invariant_copies.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/parts/part_design.h"
+#include "codegen/choose/part_design.h"
 #include "core/base/round.h"
 #include "core/device/backends.h"
 #include "core/pipeline/plan/joint_groups.h"

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "codegen/choose/block_design_set.h"
 #include "codegen/choose/block_moves.h"
-#include "codegen/choose/early_choice.h"
+#include "codegen/choose/counting/early_choice.h"
 #include "codegen/choose/product_tiles.h"
 #include "codegen/choose/stencil_columns.h"
 #include "core/base/round.h"

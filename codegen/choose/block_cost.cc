@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "codegen/choose/block_cost_shape.h"
-#include "codegen/choose/instruction_costs.h"
+#include "codegen/choose/counting/instruction_costs.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/expression/dependences.h"

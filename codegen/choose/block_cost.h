@@ -11,7 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "codegen/choose/block_design.h"
-#include "codegen/choose/fragment_table.h"
+#include "codegen/choose/counting/fragment_table.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 #include "core/pipeline/factor_order.h"
@@ -124,7 +124,7 @@ class BlockCostModel {
   std::vector<int64_t> divisors_;
   const Expression& expression_;
   BlockLimits limits_;
-  double operations_;  // instructions per point, of f as it is written
+  double operations_;          // instructions per point, of f as it is written
   bool has_branches_ = false;  // whether compilers make branches of some of them (Branches)
   std::optional<FactorOrder> factors_;
   double result_words_;  // registers per result

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/choose/fragment_table.h"
+#include "codegen/choose/counting/fragment_table.h"
 #include "core/base/round.h"
 
 namespace mdh {

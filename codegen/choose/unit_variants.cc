@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "codegen/choose/early_choice.h"
+#include "codegen/choose/counting/early_choice.h"
 #include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"

@@ -1,6 +1,6 @@
 // Which calls begin early by rules: short ones, of few bytes with what they read brought to the
 // cache.
-#include "codegen/choose/early_choice.h"
+#include "codegen/choose/counting/early_choice.h"
 
 #include <gtest/gtest.h>
 

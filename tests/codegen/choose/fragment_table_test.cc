@@ -1,5 +1,5 @@
 // What points of a thread read of stencils.
-#include "codegen/choose/fragment_table.h"
+#include "codegen/choose/counting/fragment_table.h"
 
 #include <gtest/gtest.h>
 

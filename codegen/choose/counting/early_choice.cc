@@ -1,4 +1,4 @@
-#include "codegen/choose/early_choice.h"
+#include "codegen/choose/counting/early_choice.h"
 
 #include "core/decomposition/constraints.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/choose/parts/part_design.h"
+#include "codegen/choose/part_design.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "codegen/choose/parts/aligned_parts.h"
+#include "codegen/choose/aligned_parts.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "codegen/choose/block_design.h"
-#include "codegen/choose/parts/part_design.h"
+#include "codegen/choose/part_design.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"

@@ -1,4 +1,4 @@
-#include "codegen/choose/parts/stream_shape.h"
+#include "codegen/choose/stream_shape.h"
 
 #include <algorithm>
 #include <utility>

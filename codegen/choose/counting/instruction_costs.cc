@@ -1,4 +1,4 @@
-#include "codegen/choose/instruction_costs.h"
+#include "codegen/choose/counting/instruction_costs.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "codegen/choose/fragment_table.h"
+#include "codegen/choose/counting/fragment_table.h"
 
 #include <algorithm>
 #include <bit>

@@ -131,11 +131,10 @@ int ResultWidth(const Expression& e, int d) {
 }
 
 constexpr int kMostUnitWarps = 32;
-constexpr int64_t kMostUnitRegisters = 208;   // of a thread's sums: some are for all else
+constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem; fewer where threads copy nothing
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
-// The least for all else beside the sums of one multiplication, with which the assembler can do
-// before a producer leaves some to the groups.
+// That assemblers ask for beside one multiplication's sums, before a producer leaves some.
 constexpr int64_t kBesideMultiplication = 26;
 constexpr int64_t kRegisterBytes = 4;
 
@@ -434,15 +433,16 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
   if (std::string why = TurnsObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
-  const int64_t registers =
+  int64_t registers =
       UnitThreadRegisters(unit, limits, resident_blocks) -
       (unit.has_warps() || unit.has_producer() ? kRegistersOfWarps : kRegistersBesideSums);
+  if (unit.producer != UnitProducer::kGroup) registers = std::min(registers, kMostUnitRegisters);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit, *plan) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
        {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
-        UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
+        UnitRegisters(unit, *plan), registers},
        {"registers of a multiplication",
         unit.has_warps() ? 0 : unit.columns / 2 + kBesideMultiplication,
         RegistersPerThread(limits, RoundUp(unit.launched_threads(), kUnitThreads),

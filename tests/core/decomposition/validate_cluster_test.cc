@@ -50,6 +50,13 @@ TEST(ValidateClusterTest, BlocksHaveInCommonWhatProducersBring) {
        "tensor: operand B has 64 rows in a stage, no multiple of 8 for each of 6 blocks of a "
        "cluster"},
       {square, by_warp + "cluster_m=2; turns=5", "turns: a block has 5 of the 8 tiles"},
+      // A group that copies leaves most of its registers to others, behind what the assembler asks
+      // for one multiplication.
+      {square, "unit=256:208:2:3:1; tensor=both; producer=group", ""},
+      {square, "unit=256:224:2:2:1; tensor=both; producer=group", "sums of a thread: 224 > 208"},
+      {square, "unit=192:192:3:3:1; tensor=both; producer=group", ""},
+      {square, "unit=192:208:3:3:1; tensor=both; producer=group",
+       "registers of a multiplication: 130 > 128"},
       {square, tile + "; producer=group",
        "producer: one group has all the registers that it can have"},
   };

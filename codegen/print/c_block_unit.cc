@@ -314,7 +314,8 @@ std::string BlockUnitPrinter::PrintPrefetches(size_t number) {
 std::string BlockUnitPrinter::PrintOverlap(size_t number, const std::string& code) {
   std::string wait, admit;
   if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
-    wait = PrintPrefetches(number) + PrintWait(number, code);
+    wait = PrintPrefetches(number);  // helpers are in the order in which they are asked for
+    wait += PrintWait(number, code);
   }
   if (StartsEarly(number + 1)) {
     admit = absl::StrCat("  ", prelude_.AdmitNextStageFunction(), "();\n");

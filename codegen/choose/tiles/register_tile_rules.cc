@@ -212,7 +212,7 @@ class Rules {
     // if the first-level cache keeps all of that input.
     double much = 0;
     for (const Buffer& b : e_.inputs()) much += kMuchWritten * static_cast<double>(b.size_bytes());
-    if (largest != nullptr && 2 * largest->size_bytes() <= device_.l1_bytes)
+    if (largest != nullptr && largest->size_bytes() <= device_.l1_bytes / 2)
       much = std::min(much, static_cast<double>(device_.l2_bytes));
     if (largest == nullptr || (!flips && OutputBytes() > much)) return;
     const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;

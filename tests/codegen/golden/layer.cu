@@ -97,6 +97,11 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline void mdh_prefetch(const void* p) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
 static __device__ inline void mdh_wait_for_stages() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -106,11 +111,6 @@ static __device__ inline const void* mdh_written_by_others(const void* p) {
   asm volatile("" : "+l"(p));
   __builtin_assume(__isGlobal(p));
   return p;
-}
-static __device__ inline void mdh_prefetch(const void* p) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-#endif
 }
 static __device__ inline void mdh_admit_next_stage() {
 #if __CUDA_ARCH__ >= 900

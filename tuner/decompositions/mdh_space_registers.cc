@@ -249,8 +249,10 @@ void RegisterDecompositions::LimitGroups(int b) {
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
     const int d = StripDimension(e_, buffer, x);
     if (!HasStrips(buffer, x) || PlainDimension(buffer, x) == d) continue;
+    Formula is_whole = RegisterTile(d) >= p_.size(d);
+    if (has_choice("dot")) is_whole = is_whole && ChoiceCode("dot") == 0;
     builder_.Require(absl::StrCat("strips of ", buffer.name, " are groups of ", p_.name(d)),
-                     strip != x || (RegisterTile(d) >= p_.size(d) && ChoiceCode("dot") == 0));
+                     strip != x || is_whole);
   }
 }
 

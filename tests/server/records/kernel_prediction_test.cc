@@ -75,7 +75,7 @@ TEST_F(KernelPredictionTest, RulesGiveCodeForEveryKindOfDevice) {
   EXPECT_GT(cpu_kernel->kernel.threads(), 0);
 }
 
-// A reduction in two stages, of which the first one reads nothing; and one that does.
+// A reduction in two stages, of which the first one reads nothing; a short product; and a long one.
 TEST_F(KernelPredictionTest, StagesOfCudaMayStartEarly) {
   const Expression dot = MatMulExpression(1, 1, 1 << 20);
   const DeviceDescription device = Gpu(90);
@@ -85,12 +85,14 @@ TEST_F(KernelPredictionTest, StagesOfCudaMayStartEarly) {
   ASSERT_EQ(predicted->kernel.launches_size(), 2);
   EXPECT_TRUE(predicted->kernel.launches(0).starts_early());
   EXPECT_TRUE(predicted->kernel.launches(1).starts_early());
-  const Expression product = MatMulExpression(2048, 2048, 64);
-  const Result<PredictedKernel> alone =
-      PredictKernel(product, device, MakeKernelKey(product, KeyEnvironment::Of(device)), {});
-  ASSERT_TRUE(alone.ok()) << alone.status();
-  ASSERT_EQ(alone->kernel.launches_size(), 1);
-  EXPECT_FALSE(alone->kernel.launches(0).starts_early());
+  for (const int64_t depth : {16, 512}) {
+    const Expression product = MatMulExpression(2048, 2048, depth);
+    const Result<PredictedKernel> alone =
+        PredictKernel(product, device, MakeKernelKey(product, KeyEnvironment::Of(device)), {});
+    ASSERT_TRUE(alone.ok()) << alone.status();
+    ASSERT_EQ(alone->kernel.launches_size(), 1);
+    EXPECT_EQ(alone->kernel.launches(0).starts_early(), depth == 16) << depth;
+  }
 }
 
 TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {

@@ -1,8 +1,6 @@
 // Which calls begin before what is in front of them in the stream has ended (EarlyLaunches).
 #pragma once
 
-#include <cstdint>
-
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"

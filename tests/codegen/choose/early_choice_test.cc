@@ -6,9 +6,7 @@
 
 #include "absl/strings/substitute.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/joint_parameters.h"
 #include "core/text/parser.h"
-#include "core/text/pipeline_parser.h"
 
 namespace mdh::early_choice_test {
 namespace {

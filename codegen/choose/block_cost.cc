@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "codegen/choose/block_cost_shape.h"
-#include "codegen/choose/counting/instruction_costs.h"
+#include "codegen/lower/levels/instruction_costs.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/expression/dependences.h"
@@ -14,7 +14,6 @@
 namespace mdh {
 namespace {
 
-constexpr double kBurst = 64;          // bytes that memory moves at least
 constexpr double kIssueWidth = 4;      // instructions of a warp per cycle
 constexpr double kStalls = 0.45;       // of a scheduler with one warp, per instruction
 constexpr double kStallsBeside = 0.3;  // idem where copies begin between points
@@ -24,19 +23,13 @@ constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
 // Where a point is loaded after another one's value is there; as measured for 1 / (1 + exp(-x)).
 constexpr double kLatencyOfPoint = 1500;
 constexpr double kMostLevel2 = 32 << 20;  // bytes that are likely to be there
-constexpr double kLocalLatency = 30;
-constexpr double kOperationLatency = 4;
 constexpr double kBarrier = 40;
-constexpr double kClusterBarriers = 8;  // that one of a cluster takes as long as
-constexpr double kLaunch = 3000;        // until the first block runs, and after the last
-constexpr double kNextLaunch = 5000;    // of the stage that reads partial results and combines them
-constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
-constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
-constexpr double kPartialBytes = 5.6;   // of parts of results, per cycle and multiprocessor
-constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
+constexpr double kLaunch = 3000;       // until the first block runs, and after the last
+constexpr double kNextLaunch = 5000;   // of the stage that reads partial results and combines them
+constexpr double kZeroLaunch = 1200;   // of the stage before atomics, beside which blocks compute
+constexpr double kEarlyLaunch = 700;   // that a launch takes less if it begins early
+constexpr double kPartialBytes = 5.6;  // of parts of results, per cycle and multiprocessor
 constexpr double kAtomicsPerCycle = 128;  // of all multiprocessors, wherever they add
-constexpr double kMirroredSectors = 2.5;  // what a store across rows takes as long as, measured
-constexpr double kOfFourAtOnce = 0.5;     // of what an addition takes: each of them is quicker
 constexpr double kSameElement = 4;        // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
@@ -138,118 +131,21 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
     instructions += InstructionsOf(instruction);
     has_branches_ |= Branches(instruction);
   }
-  for (const CombineOperator& combine : e.combine_operators()) {
-    if (combine.is_concat() || combine.kind() != PointWiseKind::kCustom) continue;
-    for (const ScalarInstruction& instruction : combine.function().instructions()) {
-      instructions += InstructionsOf(instruction);
-    }
-    break;
-  }
+  const auto is_custom = [](const CombineOperator& combine) {
+    return !combine.is_concat() && combine.kind() == PointWiseKind::kCustom;
+  };
+  combine_ = CombineInstructions(e);
+  if (std::ranges::any_of(e.combine_operators(), is_custom)) instructions += combine_;
+  has_shuffles_ = HasShuffles(device);
   operations_ = std::max(1.0, e.has_reduction() ? instructions : instructions * 0.6);
   const bool is_near = static_cast<double>(e.CompulsoryBytes()) < kMostLevel2;
   latency_ = has_branches_ ? kLatencyOfPoint : is_near ? kLevel2Latency : kMemoryLatency;
 }
 
-// Neighbouring results of a thread that one atomic access adds.
-int BlockCostModel::AddedAtOnce(const BlockDesign& design) const {
-  const std::vector<TypedName>& results = expression_.function().results();
-  if (results.size() > 1 || results[0].type != ScalarType::kFloat32) return 1;
-  const std::vector<int64_t>& strides = outputs_[0].strides;
-  int innermost = -1;  // dimension of the thread's innermost loop over results
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    if (kept_[d] && design.cuts[d].vector > 1) innermost = static_cast<int>(d);
-  }
-  if (innermost < 0 || strides[innermost] != 1) return 1;
-  const int64_t divisor = std::gcd(design.cuts[innermost].vector, divisors_[innermost]);
-  return divisor % 4 == 0 ? 4 : divisor % 2 == 0 ? 2 : 1;
-}
-
-// Results of blocks, to memory that no other block writes.
-void BlockCostModel::AddStores(Shape& s) const {
-  const double stores = s.results * s.tiles;
-  const double owners = Owners(s);
-  for (const BufferModel& output : outputs_) {
-    const double sectors = WarpLines<kSector>(output, s, 1);
-    s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
-    const double again = s.is_mirrored ? kWarp * kMirroredSectors : 0;
-    s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * (sectors + again) * kSector;
-  }
-  s.instructions += stores / owners * (s.is_mirrored ? 6 : 2);
-  if (s.slots == 1 || s.combines(CombineBlocks::kCluster)) return;
-  double results = 1;
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    if (kept_[d]) results *= static_cast<double>(sizes_[d]);
-  }
-  s.store_bytes += 2 * results * s.slots * result_bytes_;
-}
-
-// The same by atomics; threads that have combined their results add each of them once.
-void BlockCostModel::AddAtomics(Shape& s) const {
-  const int lanes = s.is_mirrored ? 1 : AddedAtOnce(*s.design);
-  const double additions = s.results * s.tiles / lanes * (s.is_mirrored ? 2 : 1);
-  const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
-  for (const BufferModel& output : outputs_) {
-    const double sectors = WarpLines<kSector>(output, s, lanes);
-    s.local_cycles += additions / Owners(s) * std::max(1.0, sectors / 4);
-    s.store_bytes += kAtomicBytes * s.blocks * warps * additions * sectors * kSector;
-    s.store_bytes += output.total * output.bytes;
-  }
-  s.instructions += additions / Owners(s) * 2;
-  s.atomics = s.blocks * warps * kWarp * additions * (lanes == 4 ? kOfFourAtOnce : 1);
-}
-
-bool BlockCostModel::CombinesByShuffles(const Shape& s) const {
-  const int lane = s.design->lane_dimension;
-  return !kept_[lane] && static_cast<double>(s.design->cuts[lane].threads) == s.reducing_threads;
-}
-
-// Threads among which those that combine their results share them out, unless one of them has all.
-double BlockCostModel::Owners(const Shape& s) const {
-  return CombinesByShuffles(s) ? 1 : std::min(s.reducing_threads, s.results);
-}
-
-// Blocks that combine their results themselves: every result is left once, and read by one thread
-// of one of them.
-void BlockCostModel::AddCooperation(Shape& s) const {
-  const double own = s.results / Owners(s);
-  s.instructions += own * 4;
-  if (s.combines(CombineBlocks::kCluster)) {
-    s.local_cycles += own * 3;
-    s.barriers += 2 * kClusterBarriers;
-    s.shared_bytes += own * s.threads * result_bytes_;
-  } else {
-    s.waits += 2;  // for the counter, and for what the others have left
-    s.instructions += own * s.slots * 3;
-  }
-}
-
-void BlockCostModel::AddResults(Shape& s) const {
-  s.registers += s.results * result_words_;
-  if (s.combines(CombineBlocks::kCluster) || s.combines(CombineBlocks::kLastBlock)) {
-    AddCooperation(s);
-  }
-  s.adds_atomically() ? AddAtomics(s) : AddStores(s);
-  for (const BufferModel& output : outputs_) {
-    const double run = Run(output, s.tile) * output.bytes;
-    s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
-  }
-  if (s.reducing_threads > 1 && CombinesByShuffles(s)) {
-    const double steps = std::ceil(std::log2(s.reducing_threads));
-    s.instructions += s.results * s.tiles * (2 + 3 * steps);
-    s.local_cycles += s.results * s.tiles * (2 + 2 * steps);
-  } else if (s.reducing_threads > 1) {  // every result is stored and read once
-    s.instructions += s.results * s.tiles * 4;
-    s.local_cycles += s.results * s.tiles * 2;
-    s.barriers +=
-        s.tiles * 2 * std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
-    s.shared_bytes += std::max(static_cast<double>(kExchangeBytes), s.threads * result_bytes_);
-  }
-}
-
 // What one thread waits for, one after the other, while the others of its multiprocessor work.
 void BlockCostModel::AddWaiting(Shape& s) const {
   const double steps = s.iterations * s.tiles;
-  double waiting = s.waits * latency_ + s.barriers * kBarrier;
+  double waiting = s.waits * latency_ + s.barriers * kBarrier + s.combining;
   if (s.parts_ahead > 0) {
     const double warps = std::ceil(s.threads / kWarp) * s.at_once;
     const double each =

@@ -101,6 +101,8 @@ class BlockCostModel {
   void Unroll(Shape& shape) const;
   int AddedAtOnce(const BlockDesign& design) const;
   bool CombinesByShuffles(const Shape& shape) const;
+  void AddShuffles(Shape& shape) const;
+  void AddExchange(Shape& shape) const;
   double Owners(const Shape& shape) const;
   void AddStores(Shape& shape) const;
   void AddAtomics(Shape& shape) const;
@@ -124,7 +126,9 @@ class BlockCostModel {
   std::vector<int64_t> divisors_;
   const Expression& expression_;
   BlockLimits limits_;
-  double operations_;          // instructions per point, of f as it is written
+  double operations_;  // instructions per point, of f as it is written
+  double combine_;     // of two results (CombineInstructions)
+  bool has_shuffles_ = false;
   bool has_branches_ = false;  // whether compilers make branches of some of them (Branches)
   std::optional<FactorOrder> factors_;
   double result_words_;  // registers per result

@@ -12,7 +12,8 @@ namespace mdh {
 inline constexpr int kLine = 128, kSector = 32;  // bytes
 inline constexpr double kMostInFlight = 24;      // elements that a thread waits for at once
 inline constexpr double kMostFragment = 128;     // elements of an input that unrolled loops read
-inline constexpr double kOtherRegisters = 26;    // addresses, counters
+inline constexpr double kLocalLatency = 30, kOperationLatency = 4;  // cycles
+inline constexpr double kOtherRegisters = 26;                       // addresses, counters
 
 // What one design means, and its costs as they add up. Per thread unless said otherwise.
 struct BlockCostModel::Shape {
@@ -36,6 +37,7 @@ struct BlockCostModel::Shape {
   double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device
   double waits = 0, barriers = 0;            // one after the other
+  double combining = 0;     // cycles in which threads wait for results of each other
   double direct_waits = 0;  // those of them that are for inputs that are read where they are
   double atomics = 0;       // additions of all blocks to memory
   double exposed = 0;       // cycles in which nothing else is done

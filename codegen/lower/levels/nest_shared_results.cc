@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/levels/instruction_costs.h"
 #include "codegen/lower/levels/nest_results.h"
 
 namespace mdh {
@@ -48,10 +49,7 @@ NestResults::Shares NestResults::AllOwn() const {
   return shares;
 }
 
-// A tree costs every thread two loads and a store per result and step, and a barrier per step,
-// which waits as long as some sixteen of them take.
 std::optional<NestResults::Shares> NestResults::SharedOut() const {
-  constexpr int64_t kBarrierCost = 16;
   const NestShape& shape = context_.shape();
   const int64_t threads = shape.SharedReductionThreads();
   const bool is_free = Reassociates(context_.numerics());
@@ -63,10 +61,10 @@ std::optional<NestResults::Shares> NestResults::SharedOut() const {
   const int64_t units = shares.at_once / shares.unit;
   shares.owners = std::gcd(units, threads);
   shares.own = units / shares.owners;
-  int64_t steps = 0;
-  while ((int64_t{1} << steps) < threads) ++steps;
-  const int64_t tree = steps * (3 * shares.at_once + kBarrierCost);
-  if (shares.own * shares.unit * threads > tree) return std::nullopt;
+  if (TreeIsShorter(threads, shares.at_once, shares.own * shares.unit,
+                    CombineInstructions(expression()))) {
+    return std::nullopt;
+  }
   return shares;
 }
 

@@ -22,14 +22,6 @@
 namespace mdh {
 namespace {
 
-// Calls of short kernels are timed together for so long that clocks do not matter.
-constexpr double kBatchTime = 200e3;
-// Where the threads of this process are the device, they take turns with the one that gives them
-// kernels to do until all are given: calls differ by half until then, and hardly afterwards.
-constexpr double kHostBatchTime = 2e6;
-constexpr double kMostBatched = 1000;
-// A batch that goes through all sets of buffers may take so long.
-constexpr double kLongestBatch = 10e6;
 // First calls that take longer count.
 constexpr double kLongCall = 20e6;
 // Larger inputs are compared by the host only after promising candidates.
@@ -202,11 +194,16 @@ class Performance {
   // Nanoseconds of one call on the problem's own buffers, which are checked.
   Result<double> TimeChecked() { return TimeOn({&sets_[0], 1}, 1); }
 
-  // Nanoseconds of one call, of `calls` that are timed together; of a single one on the next set.
+  // Nanoseconds of one call, of `calls` that are timed together: on all sets in turn or, if there
+  // are more of them than calls, on the next ones, which the caches have lost since their last call.
   Result<double> Time(int64_t calls) {
-    if (calls > 1) return TimeOn(sets_, calls);
-    next_set_ = (next_set_ + 1) % sets_.size();
-    return TimeOn({&sets_[next_set_], 1}, 1);
+    if (calls >= std::ssize(sets_)) return TimeOn(sets_, calls);
+    std::vector<DeviceArguments> next;
+    for (int64_t n = 0; n < calls; ++n) {
+      next_set_ = (next_set_ + 1) % sets_.size();
+      next.push_back(sets_[next_set_]);
+    }
+    return TimeOn(next, calls);
   }
 
   Result<double> TimeOn(absl::Span<const DeviceArguments> sets, int64_t calls) {
@@ -305,15 +302,10 @@ class Performance {
     return outlook(time_ns, 1) == Outlook::kHopeless;
   }
 
-  // Calls that are timed together. With cold caches they go through all sets, each time in the same
-  // way.
+  // Calls that are timed together.
   int64_t CallsOfBatch(double call_ns) const {
-    const double batch_ns = computes_on_host() ? kHostBatchTime : kBatchTime;
-    if (call_ns >= batch_ns || (is_cold() && opened_.flush != nullptr)) return 1;
-    const auto sets = static_cast<double>(sets_.size());
-    if (sets > 1 && sets * call_ns > kLongestBatch) return 1;
-    const double wanted = std::min(std::ceil(batch_ns / call_ns), kMostBatched);
-    return std::llround(std::ceil(wanted / sets) * sets);
+    if (is_cold() && opened_.flush != nullptr) return 1;
+    return CallsTimedTogether(call_ns, std::ssize(sets_), computes_on_host());
   }
 
   // Two more batches, one of them the final call, fit into the limit.

@@ -36,6 +36,28 @@ TEST(SetsBeyondCaches, SmallBuffersHaveALimit) {
   EXPECT_EQ(SetsBeyondCaches(4, Gpu(60 * kMiB, 100'000 * kMiB)), 1500);
 }
 
+// A search compares their times, so that all of a few microseconds are timed in the same way:
+// whether one call seemed to take 6 us or 8 makes no difference.
+TEST(CallsTimedTogether, ShortKernelsGoThroughAllSets) {
+  EXPECT_EQ(CallsTimedTogether(6e3, 1500, false), 1500);
+  EXPECT_EQ(CallsTimedTogether(8e3, 1500, false), 1500);
+  EXPECT_EQ(CallsTimedTogether(20e3, 1500, false), 1500);
+  EXPECT_EQ(CallsTimedTogether(6e3, 10, false), 40);
+  EXPECT_EQ(CallsTimedTogether(1e3, 1, false), 200);
+}
+
+TEST(CallsTimedTogether, LongerOnesThroughSomeOfManySets) {
+  EXPECT_EQ(CallsTimedTogether(40e3, 1500, false), 5);
+  EXPECT_EQ(CallsTimedTogether(150e3, 1500, false), 2);
+  EXPECT_EQ(CallsTimedTogether(150e3, 10, false), 10);
+}
+
+TEST(CallsTimedTogether, OneThatIsAsLongAsABatchIsTimedAlone) {
+  EXPECT_EQ(CallsTimedTogether(200e3, 10, false), 1);
+  EXPECT_EQ(CallsTimedTogether(200e3, 10, true), 10);
+  EXPECT_EQ(CallsTimedTogether(2e6, 1, true), 1);
+}
+
 TEST(SetsBeyondCaches, AnEighthOfTheMemoryAtMost) {
   EXPECT_EQ(SetsBeyondCaches(10 * kMiB, Gpu(60 * kMiB, 400 * kMiB)), 5);
   EXPECT_EQ(SetsBeyondCaches(100 * kMiB, Gpu(60 * kMiB, 400 * kMiB)), 1);

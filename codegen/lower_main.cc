@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -19,6 +20,7 @@
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/choose/unit_variants.h"
 #include "codegen/describe_pipeline.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
@@ -179,6 +181,13 @@ std::string DescribeCandidates(const Expression& expression, const SystemModel& 
                                const DeviceDescription& device) {
   constexpr int kMost = 200;
   std::string text;
+  const TuningParameters usual = DefaultParameters(expression, model, device);
+  const Result<UnitPlan> plan = PlanUnit(expression, usual.numerics);
+  for (const TuningParameters& p : UnitVariants(expression, model, device, usual, kMost)) {
+    const UnitPlan cut = CutForUnit(p.unit, p.combine_blocks, *plan);
+    absl::StrAppendFormat(&text, "matrix unit\n  %.0f cycles\n  %s\n", UnitCycles(cut, p, device),
+                          ToText(p));
+  }
   for (const BlockCandidate& candidate :
        BlockCandidates(expression, model, device, {.count = kMost})) {
     absl::StrAppend(&text, ToString(expression, candidate.design), "\n  ", ToString(candidate.cost),

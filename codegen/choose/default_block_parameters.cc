@@ -1,6 +1,7 @@
 #include "codegen/choose/default_block_parameters.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -366,9 +367,15 @@ Expression WithoutPrefixSums(const Expression& expression) {
   return Expression::Unchecked(std::move(spec));
 }
 
+// Without a unit, without keys; cycles that they take by the cost model, if it knows.
+struct ThreadParameters {
+  TuningParameters parameters;
+  double cycles = std::numeric_limits<double>::infinity();
+};
+
 // What the cost model of designs holds to be best; of prefix sums it knows the reductions before
 // them.
-std::optional<TuningParameters> ParametersOfModel(const Expression& expression,
+std::optional<ThreadParameters> ParametersOfModel(const Expression& expression,
                                                   const SystemModel& model,
                                                   const DeviceDescription& device,
                                                   NumericsPolicy numerics) {
@@ -388,16 +395,16 @@ std::optional<TuningParameters> ParametersOfModel(const Expression& expression,
     candidate.parameters.scan = scan;
     candidate.parameters.numerics = numerics;
     if (!reduced || Validate(expression, model, device, candidate.parameters).ok()) {
-      return std::move(candidate.parameters);
+      return ThreadParameters{std::move(candidate.parameters), candidate.cost.total};
     }
   }
   return std::nullopt;
 }
 
-TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
-                                       const DeviceDescription& device, NumericsPolicy numerics) {
+ThreadParameters ParametersOfThreads(const Expression& expression, const SystemModel& model,
+                                     const DeviceDescription& device, NumericsPolicy numerics) {
   if (Reassociates(numerics)) {
-    std::optional<TuningParameters> modelled =
+    std::optional<ThreadParameters> modelled =
         ParametersOfModel(expression, model, device, numerics);
     if (modelled.has_value()) return *std::move(modelled);
   }
@@ -409,7 +416,7 @@ TuningParameters ParametersWithoutKeys(const Expression& expression, const Syste
     p = rules.WithCopies(rules.Run());
     if (Validate(expression, model, device, p).ok()) break;
   }
-  return p;
+  return {std::move(p)};
 }
 
 // GPUs combine integers in shared memory at once, even if all elements have the same key; others by
@@ -427,11 +434,13 @@ bool AreKeysSafe(const Expression& expression, const DeviceDescription& device) 
 
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
                                         const DeviceDescription& device, NumericsPolicy numerics) {
-  TuningParameters p =
-      ParametersWithoutKeys(expression, model, device, PolicyFor(expression, numerics));
+  auto [p, cycles] =
+      ParametersOfThreads(expression, model, device, PolicyFor(expression, numerics));
   // What the parameters say beyond `unit` and `keyed` decides on little then.
   std::vector<TuningParameters> units = UnitVariants(expression, model, device, p, /*most=*/1);
-  if (!units.empty() && PrefersUnit(expression, units.front())) return std::move(units.front());
+  if (!units.empty() && PrefersUnit(expression, device, units.front(), cycles)) {
+    return std::move(units.front());
+  }
   if (!AreKeysSafe(expression, device)) return p;
   std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);
   return keyed.empty() ? p : std::move(keyed.front());

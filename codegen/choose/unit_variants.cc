@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/choose/counting/early_choice.h"
+#include "codegen/choose/counting/unit_parts.h"
 #include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
@@ -19,17 +20,19 @@ namespace {
 // Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
-constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 5;
+constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 12;
 constexpr double kArrivingBytes = 64;   // of stages, also from copies of other blocks
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
-constexpr double kBytesFromMemory = 1700;
+constexpr double kBytesFromMemory = 2000;
 // Cycles until the first stage is there, or that of a block's next tile beside its results, until
 // another is beside what its bytes take, from one launch to the next, and until all blocks of a
 // cluster are at a barrier.
-constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 6000,
+constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 2000,
                  kMeeting = 1500;
 constexpr double kRoles = 500;  // until a producer begins, of a block
+// That a stage takes longer whose operands no block has read before.
+constexpr double kFirstRead = 700;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -37,6 +40,7 @@ constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 // Of an element that is computed, while which the unit waits.
 constexpr double kComputedInstructions = 20;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
+constexpr double kUneven = 4;  // of the power mean of a stage's cycles and those that it waits
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
 constexpr double kPackingLaunch = 5000;  // cycles until stages can be copied from there
@@ -61,11 +65,10 @@ constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
 // Of clusters of more blocks than two, a device runs so many at a time where it has room for one
 // block a multiprocessor: they are neighbours (120 of 132, as its driver says).
-constexpr int64_t kFewOfCluster = 2;
-constexpr double kPlacedOfCluster = 10.0 / 11;
+constexpr int64_t kFewOfCluster = 2, kSomeOfCluster = 4;
+constexpr double kPlacedOfSome = 10.0 / 11, kPlacedOfMany = 28.0 / 33;
 constexpr size_t kWithTensors = 9;  // variants, of which the engine copies two in three
 constexpr int kMostResident = 3;    // blocks of a multiprocessor for which stages are fewer
-constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 
 // Blocks that a multiprocessor has at a time.
 int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
@@ -99,7 +102,8 @@ UnitProducer ProducerOf(const UnitParameters& unit, const UnitPlan& plan) {
 int64_t PlacesOfClusters(int64_t blocks, const DeviceDescription& device) {
   const int64_t all = device.blocks.multiprocessors;
   if (blocks <= kFewOfCluster) return all;
-  return std::max<int64_t>(1, static_cast<int64_t>(kPlacedOfCluster * static_cast<double>(all)));
+  const double placed = blocks <= kSomeOfCluster ? kPlacedOfSome : kPlacedOfMany;
+  return std::max<int64_t>(1, static_cast<int64_t>(placed * static_cast<double>(all)));
 }
 
 int Turns(const UnitPlan& plan, const UnitParameters& unit, const DeviceDescription& device) {
@@ -114,7 +118,8 @@ struct StageCycles {
   double busy, waited;
 };
 
-StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
+// `latency`: until what a stage asks for is there, beside what its bytes take.
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, double latency) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -154,9 +159,14 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const double both = unit.has_producer() ? std::hypot(multiply * multiply, bytes * bytes) : 0;
   const double busy =
       std::max({multiply, bytes, std::sqrt(both), instructions, adding}) + computed + apart;
-  // Copies that wait for multiplications are no further ahead than one stage is long.
-  const double ahead = plan.is_refilled ? 1 : static_cast<double>(plan.ahead);
-  const double waited = std::max(busy, (kStageLatency + bytes) / ahead);
+  // Copies that wait for multiplications are no further ahead than one stage is long; a producer
+  // waits for those of the stage in whose place it copies.
+  const auto ahead = static_cast<double>(plan.is_refilled      ? 1
+                                         : unit.has_producer() ? std::max(1, unit.stages - 1)
+                                                               : plan.ahead);
+  // Neither is even: of stages that take as long as the others wait for them, some come late.
+  const double late = (latency + bytes) / ahead;
+  const double waited = std::pow(std::pow(busy, kUneven) + std::pow(late, kUneven), 1 / kUneven);
   return {again * busy, again * waited};
 }
 
@@ -252,33 +262,15 @@ std::vector<UnitShape> ShapesFor(const UnitPlan& plan, const DeviceDescription& 
   return shapes;
 }
 
-// Parts of k: few, and as many as give all multiprocessors a block or more.
-std::vector<int> PartsFor(const UnitPlan& plan, const UnitShape& shape,
-                          const DeviceDescription& device) {
-  std::vector<int> parts(kParts.begin(), kParts.end());
-  const int64_t tiles =
-      plan.batches * CeilDivide(plan.m, shape.rows) * CeilDivide(plan.n, shape.columns);
-  for (const int64_t blocks : {1, 2, 3}) {
-    const int64_t most = blocks * device.blocks.multiprocessors / tiles;
-    const int whole = WholeParts(plan, std::clamp<int64_t>(most, 1, kMostUnitParts));
-    if (std::ranges::find(parts, whole) == parts.end()) parts.push_back(whole);
-  }
-  return parts;
-}
-
 }  // namespace
-
-int WholeParts(const UnitPlan& plan, int64_t parts) {
-  const int64_t stages = CeilDivide(plan.k, plan.depth());
-  return static_cast<int>(CeilDivide(stages, CeilDivide(stages, parts)));
-}
 
 double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device) {
   const UnitParameters& unit = parameters.unit;
   if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
-  const auto places = static_cast<double>(PlacesOfClusters(unit.cluster(), device));
+  const int64_t together = std::max<int64_t>(unit.cluster(), plan.sharers);
+  const auto places = static_cast<double>(PlacesOfClusters(together, device));
   const auto all = static_cast<double>(plan.launched(unit));
   const auto resident = static_cast<double>(Resident(plan, unit, device));
   // Blocks of whole rounds, and those of the last one.
@@ -291,7 +283,8 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
-  const StageCycles stage = CyclesOfStage(plan, unit);
+  const double first = std::min(1.0, resident * places / (all * unit.turns));
+  const StageCycles stage = CyclesOfStage(plan, unit, kStageLatency + first * kFirstRead);
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
                        unit.turns * (stages * stage.waited + meeting + storing) -
@@ -350,7 +343,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     return true;
   };
   for (const UnitShape& shape : ShapesFor(*plan, device)) {
-    for (const int parts : PartsFor(*plan, shape, device)) {
+    for (const int parts : UnitPartsFor(*plan, shape.rows, shape.columns, device)) {
       for (const int stages : kStages) {
         variant.unit = {shape.rows, shape.columns, shape.groups, stages, parts};
         // Places that no stage has are none.
@@ -406,13 +399,16 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   return variants;
 }
 
-bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
+bool PrefersUnit(const Expression& expression, const DeviceDescription& device,
+                 const TuningParameters& variant, double thread_cycles) {
   const Result<UnitPlan> plan = PlanUnit(expression, variant.numerics);
   if (variant.unit.rows == 0 || !plan.ok()) return false;
   const bool are_many = plan->element_bytes() == kUnitElementBytes &&
                         plan->batches * plan->m * plan->n >= kManyResults;
-  return plan->m >= kFewestPoints && plan->n >= kFewestPoints &&
-         plan->section_k >= (are_many ? kFewestPoints : kFewestDepth);
+  if (plan->m < kFewestPoints || plan->n < kFewestPoints) return false;
+  if (plan->section_k < (are_many ? kFewestPoints : kFewestDepth)) return false;
+  const UnitPlan cut = CutForUnit(variant.unit, variant.combine_blocks, *plan);
+  return UnitCycles(cut, variant, device) < thread_cycles;
 }
 
 }  // namespace mdh

@@ -18,16 +18,15 @@ namespace mdh {
 double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device);
 
-// So many parts of k, or as many fewer as have a stage each when all but the last have as many.
-int WholeParts(const UnitPlan& plan, int64_t parts);
-
 // The same parameters with the unit, the likeliest to be fast first, at most so many; none where
 // the device has no such unit, or the expression is nothing for it.
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
                                            const TuningParameters& parameters, size_t most);
 
-// Whether rules prefer the unit to threads that compute themselves.
-bool PrefersUnit(const Expression& expression, const TuningParameters& variant);
+// Whether rules prefer the unit to threads that compute themselves, which take so many cycles by
+// their cost model.
+bool PrefersUnit(const Expression& expression, const DeviceDescription& device,
+                 const TuningParameters& variant, double thread_cycles);
 
 }  // namespace mdh

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/choose/counting/unit_parts.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/unit_use.h"
@@ -55,7 +56,6 @@ constexpr std::array<WarpShape, 18> kWarpShapes = {{{128, 256, 2, 4},
                                                     {128, 16, 4, 1},
                                                     {64, 16, 4, 1}}};
 constexpr std::array<int, 3> kWarpStages = {4, 3, 2};
-constexpr std::array<int, 7> kWarpParts = {1, 2, 3, 4, 8, 16, 32};
 
 // Shapes of the fastest instructions for the types of the plan, those for the least k first.
 std::vector<UnitWarps> Instructions(const UnitPlan& plan, const DeviceDescription& device) {
@@ -175,7 +175,7 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
     for (const WarpShape& shape : kWarpShapes) {
       warps.along_m = shape.along_m;
       warps.along_n = shape.along_n;
-      for (const int parts : kWarpParts) {
+      for (const int parts : UnitPartsFor(*plan, shape.rows, shape.columns, device)) {
         for (const auto& [packed, computed] : ways) {
           for (const int stages : kWarpStages) {
             const UnitParameters unit{.rows = shape.rows,

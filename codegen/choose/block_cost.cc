@@ -314,10 +314,20 @@ double BlockCostModel::Operations(const Shape& s) const {
   return operations_ - factors_->AsWritten() + factors_->PerPoint(tile);
 }
 
+// Whether some threads have fewer points along d than others, so that no compiler knows how many.
+bool BlockCostModel::IsRagged(size_t d, const Shape& s) const {
+  const BlockDesign::Cut& cut = s.design->cuts[d];
+  const int64_t part = CeilDivide(sizes_[d], cut.blocks);
+  return cut.threads > 1 && cut.threads * cut.vector >= part && part % cut.vector != 0;
+}
+
 // Which loops of a thread are unrolled; points of those around them.
 void BlockCostModel::Unroll(Shape& s) const {
   double body = s.results;
-  const size_t first = reductions_.size() - static_cast<size_t>(s.design->unrolled);
+  size_t first = reductions_.size() - static_cast<size_t>(s.design->unrolled);
+  for (size_t n = first; n < reductions_.size(); ++n) {
+    if (IsRagged(reductions_[n], s)) first = n + 1;
+  }
   for (size_t n = reductions_.size(); n-- > first;) {
     body *= static_cast<double>(s.thread[reductions_[n]]);
   }

@@ -98,6 +98,7 @@ class BlockCostModel {
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;
   double Operations(const Shape& shape) const;
+  bool IsRagged(size_t d, const Shape& shape) const;
   void Unroll(Shape& shape) const;
   int AddedAtOnce(const BlockDesign& design) const;
   bool CombinesByShuffles(const Shape& shape) const;

@@ -124,7 +124,7 @@ void BlockCostModel::AddExchange(Shape& s) const {
   const auto results = static_cast<int64_t>(s.results);
   const double batches = std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
   s.shared_bytes += std::max(static_cast<double>(kExchangeBytes), s.threads * result_bytes_);
-  const int64_t owners = std::gcd(results, threads);
+  const int64_t owners = OwnersOf(results, threads);
   const int64_t own = results / owners;
   if (TreeIsShorter(threads, results, own, combine_)) {
     const double steps = std::ceil(std::log2(s.reducing_threads));

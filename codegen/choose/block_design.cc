@@ -117,23 +117,12 @@ class Translator {
     return 0;
   }
 
-  // Points that a thread has of an input between two copies.
-  int64_t PrivateElements(int b) const {
-    const Buffer& buffer = e_.inputs()[b];
-    int64_t elements = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (UsesDimension(buffer, d)) elements *= cut(d).vector;
-    }
-    return elements;
-  }
-
   void SetInput(int b) {
     const Buffer& buffer = e_.inputs()[b];
     const DesignedInput designed = DesignInput(e_, design_, b);
     InputParameters input = ReadInPlace(buffer);
     const bool is_copied = design_.copies[b] != Copy::kNone;
-    const bool is_private =
-        !is_copied && designed.vector > 1 && PrivateElements(b) <= kMaxPrivateElements;
+    const bool is_private = !is_copied && designed.vector > 1;
     if (is_copied || is_private) {
       const int begin = is_copied ? CopyBegin(design_.copies[b]) : chunk_begin_;
       input.memory.regions =
@@ -288,6 +277,12 @@ InputDesigner::InputDesigner(const Expression& e, int b)
   for (int x = 0; x <= last_; ++x) {
     const int d = OnlyDimension(buffer, x);
     if (d >= 0 && e.combine_operators()[d].is_concat()) kept_rows_.push_back({x, d});
+    const ConstantRange constants = ConstantsOf(buffer, x);
+    Reach& reach = reaches_.emplace_back(Reach{constants.high - constants.low, {}});
+    for (const int used : used_) {
+      const int64_t step = std::abs(buffer.accesses[0].indices[x].coefficients[used]);
+      if (step != 0) reach.terms.emplace_back(used, step);
+    }
   }
 }
 
@@ -296,6 +291,18 @@ int InputDesigner::VectorOf(int64_t points) const {
   int lanes = most_lanes_;
   while (lanes > 1 && points % lanes != 0) lanes /= 2;
   return std::max(lanes, 1);
+}
+
+// Whether a thread has room for the box of elements that its points read between two copies.
+bool InputDesigner::FitsRegisters(const BlockDesign& design) const {
+  int64_t elements = 1;
+  for (const auto& [constants, terms] : reaches_) {
+    int64_t extent = 1 + constants;
+    for (const auto& [d, step] : terms) extent += step * (design.cuts[d].vector - 1);
+    elements *= extent;
+    if (elements > kMaxPrivateElements) return false;
+  }
+  return true;
 }
 
 // Whether all of a thread's points along d are in unrolled code.
@@ -313,8 +320,9 @@ DesignedInput InputDesigner::Direct(const BlockDesign& design) const {
   const bool is_one_box = std::ranges::all_of(
       used_, [&](int d) { return design.cuts[d].strided == 1 && IsUnrolled(design, d); });
   DesignedInput input;
-  if (along_last_ >= 0 && is_one_box && keeps_to_rows_)
+  if (along_last_ >= 0 && is_one_box && keeps_to_rows_ && FitsRegisters(design)) {
     input.vector = VectorOf(design.cuts[along_last_].vector);
+  }
   return input;
 }
 

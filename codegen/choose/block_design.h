@@ -117,7 +117,15 @@ class InputDesigner {
     int x, d;
   };
 
+  // What all accesses reach in a dimension of the buffer: distance of their constants, coefficients
+  // of dimensions.
+  struct Reach {
+    int64_t constants;
+    std::vector<std::pair<int, int64_t>> terms;
+  };
+
   int VectorOf(int64_t points) const;
+  bool FitsRegisters(const BlockDesign& design) const;
   bool IsUnrolled(const BlockDesign& design, int d) const;
   DesignedInput Direct(const BlockDesign& design) const;
   DesignedInput Copied(const BlockDesign& design) const;
@@ -132,6 +140,7 @@ class InputDesigner {
   int last_ = -1;               // dimension of the buffer
   int along_last_ = -1;         // the only dimension that moves there, or -1
   std::vector<Row> kept_rows_;  // along which results are kept
+  std::vector<Reach> reaches_;
 };
 
 // Whether some reduction is shared by several blocks.

@@ -50,6 +50,12 @@ double CombineInstructions(const Expression& expression) {
   return std::max(1.0, instructions);
 }
 
+int64_t OwnersOf(int64_t results, int64_t threads) {
+  int64_t owners = std::min(results, threads);
+  while (results % owners != 0) --owners;
+  return owners;
+}
+
 // A tree costs every thread two loads, a store and the operator per result and step, and a barrier
 // per step, which waits as long as some sixteen instructions take.
 bool TreeIsShorter(int64_t threads, int64_t results, int64_t own, double combine) {

@@ -20,6 +20,9 @@ bool Branches(const ScalarInstruction& instruction);
 // Instructions that combine two results of a reduction; 1 of an expression without one.
 double CombineInstructions(const Expression& expression);
 
+// How many of `threads` that combine `results` of each share these out: as many as divide them.
+int64_t OwnersOf(int64_t results, int64_t threads);
+
 // Whether `threads` of a block combine `results` of each sooner by a tree, each step of which waits
 // for all threads, than if every one of them combines `own` of the results of all, one after the
 // other. `combine`: CombineInstructions.

@@ -1,8 +1,6 @@
 // How threads of a block that have combined a reduction's parts share the results out: every one of
 // them adds up some of the results, and stores them, where a tree of combinations would leave all
 // of that to one thread.
-#include <numeric>
-
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/levels/instruction_costs.h"
 #include "codegen/lower/levels/nest_results.h"
@@ -59,7 +57,7 @@ std::optional<NestResults::Shares> NestResults::SharedOut() const {
   shares.batches = shape.AccumulatorElements() / shares.at_once;
   shares.unit = TogetherIn(shares.at_once);
   const int64_t units = shares.at_once / shares.unit;
-  shares.owners = std::gcd(units, threads);
+  shares.owners = OwnersOf(units, threads);
   shares.own = units / shares.owners;
   if (TreeIsShorter(threads, shares.at_once, shares.own * shares.unit,
                     CombineInstructions(expression()))) {

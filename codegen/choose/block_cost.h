@@ -82,6 +82,7 @@ class BlockCostModel {
   template <int kLineBytes>
   double WarpLines(const BufferModel& buffer, const Shape& shape, int vector) const;
   double Fragment(const BufferModel& buffer, const Shape& shape, const Points& points) const;
+  static double WindowPositions(const BufferModel& buffer, const Points& points);
   void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;
   void AddCopied(const BufferModel& buffer, const DesignedInput& designed, BlockDesign::Copy copy,
                  int async_stages, Shape& shape) const;

@@ -20,6 +20,7 @@ constexpr double kAddress = 2, kMostAddresses = 40;
 // selection of what is loaded; and, per dimension that has any, whether the index is inside and the
 // nearest one that is, which neighbours that one thread reads have in common.
 constexpr double kSelection = 2, kBorder = 2.5;
+constexpr double kFewBytes = 1 << 20;  // of an input that is soon there
 
 }  // namespace
 
@@ -76,6 +77,17 @@ double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s,
   return (counted ? *counted : Elements(buffer, points)) * gaps;
 }
 
+// In dimensions of windows: an index that is compared with the borders stays in a register.
+double BlockCostModel::WindowPositions(const BufferModel& buffer, const Points& points) {
+  int64_t positions = 0;
+  for (const IndexDimension& index : buffer.dimensions) {
+    if (index.terms.size() < 2) continue;
+    positions += 1 + index.constants;
+    for (const auto& [d, coefficient] : index.terms) positions += coefficient * (points[d] - 1);
+  }
+  return static_cast<double>(positions);
+}
+
 // Read where it is, through the first-level cache.
 void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& designed,
                                Shape& s) const {
@@ -92,6 +104,7 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
       std::min(has_branches_ ? std::min(fragment, of_point) : fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
+  if (selects) s.registers += WindowPositions(buffer, s.fragment);
   const double run = std::max(1.0, Run(buffer, s.chunk) * buffer.bytes);
   const double bytes =
       s.blocks * Elements(buffer, s.block) * buffer.bytes * std::max(1.0, kSector / run);
@@ -236,6 +249,9 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   const double moved = rounds * width;  // elements of a thread
   const double ahead = is_async ? async_stages - 1 : 1;
   if (is_split) s.parts_ahead = s.parts_ahead == 0 ? ahead : std::min(s.parts_ahead, ahead);
+  if (is_async) s.async_bytes += ahead * moved * buffer.bytes;
+  if (!is_split && buffer.total * buffer.bytes > kFewBytes) s.phases = std::max(s.phases, times);
+  s.has_registers_ahead |= is_split && !is_async;
   if (is_split && !is_async) s.prefetched += moved * std::max(1.0, buffer.bytes / 4);
   if (!is_split) s.waits += times * std::max(1.0, moved / kMostInFlight);
   s.barriers += times * (is_split ? 1 : 2);

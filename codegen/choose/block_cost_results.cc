@@ -39,7 +39,7 @@ void BlockCostModel::AddStores(Shape& s) const {
   const double owners = Owners(s);
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines<kSector>(output, s, 1);
-    s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
+    s.local_cycles += stores / owners * std::max(1.0, WarpLines<kLine>(output, s, 1));
     const double again = s.is_mirrored ? kWarp * kMirroredSectors : 0;
     s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * (sectors + again) * kSector;
   }

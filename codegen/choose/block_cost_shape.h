@@ -32,7 +32,11 @@ struct BlockCostModel::Shape {
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
   double registers = kOtherRegisters, prefetched = 0;
-  double addresses = 0;     // registers that a compiler uses if it has them
+  double addresses = 0;              // registers that a compiler uses if it has them
+  double async_bytes = 0;            // of a thread's copies that are on their way
+  bool has_registers_ahead = false;  // whether copies of the next part wait in registers
+  // Times that a block copies a large input in one go, and waits for it, with all others at first.
+  double phases = 0;
   double parts_ahead = 0;   // that are on their way while one is computed; 0: none ever are
   double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device

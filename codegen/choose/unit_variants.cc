@@ -31,8 +31,8 @@ constexpr double kBytesFromMemory = 2000;
 constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 2000,
                  kMeeting = 1500;
 constexpr double kRoles = 500;  // until a producer begins, of a block
-// That a stage takes longer whose operands no block has read before.
-constexpr double kFirstRead = 700;
+// That a stage takes longer whose operands no block has read before, and less if threads copy them.
+constexpr double kFirstRead = 700, kLessByThreads = 300;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -40,7 +40,7 @@ constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 // Of an element that is computed, while which the unit waits.
 constexpr double kComputedInstructions = 20;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
-constexpr double kUneven = 4;  // of the power mean of a stage's cycles and those that it waits
+constexpr double kUneven = 6;  // of the power mean of a stage's cycles and those that it waits
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
 constexpr double kPackingLaunch = 5000;  // cycles until stages can be copied from there
@@ -65,8 +65,8 @@ constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
 // Of clusters of more blocks than two, a device runs so many at a time where it has room for one
 // block a multiprocessor: they are neighbours (120 of 132, as its driver says).
-constexpr int64_t kFewOfCluster = 2, kSomeOfCluster = 4;
-constexpr double kPlacedOfSome = 10.0 / 11, kPlacedOfMany = 28.0 / 33;
+constexpr int64_t kFewOfCluster = 2;
+constexpr double kPlacedOfCluster = 10.0 / 11;
 constexpr size_t kWithTensors = 9;  // variants, of which the engine copies two in three
 constexpr int kMostResident = 3;    // blocks of a multiprocessor for which stages are fewer
 
@@ -102,8 +102,7 @@ UnitProducer ProducerOf(const UnitParameters& unit, const UnitPlan& plan) {
 int64_t PlacesOfClusters(int64_t blocks, const DeviceDescription& device) {
   const int64_t all = device.blocks.multiprocessors;
   if (blocks <= kFewOfCluster) return all;
-  const double placed = blocks <= kSomeOfCluster ? kPlacedOfSome : kPlacedOfMany;
-  return std::max<int64_t>(1, static_cast<int64_t>(placed * static_cast<double>(all)));
+  return std::max<int64_t>(1, static_cast<int64_t>(kPlacedOfCluster * static_cast<double>(all)));
 }
 
 int Turns(const UnitPlan& plan, const UnitParameters& unit, const DeviceDescription& device) {
@@ -118,8 +117,9 @@ struct StageCycles {
   double busy, waited;
 };
 
-// `latency`: until what a stage asks for is there, beside what its bytes take.
-StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, double latency) {
+// `first`: share of the blocks that run while no other one has read the same. Of what comes from
+// memory the engine brings half as much in a cycle, as measured.
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, double first) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -137,7 +137,9 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, doub
     // Lines of neighbouring rows are asked for at once by the engine.
     const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
     if (!is_a && plan.is_shared) continue;
-    points += pays || operand.row_lines > 1 ? there * lines / unit.sharers_of(is_a) : there * lines;
+    const double asked = pays || operand.row_lines > 1 ? unit.sharers_of(is_a) : 1;
+    const auto readers = static_cast<double>(is_a ? plan.tiles_n : plan.tiles_m);
+    points += there * lines / asked * (operand.is_tensor ? 1 + 1 / readers : 1);
     arriving += there;
   }
   const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
@@ -165,7 +167,8 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, doub
                                          : unit.has_producer() ? std::max(1, unit.stages - 1)
                                                                : plan.ahead);
   // Neither is even: of stages that take as long as the others wait for them, some come late.
-  const double late = (latency + bytes) / ahead;
+  const double latency = kStageLatency - (unit.has_producer() ? 0 : kLessByThreads);
+  const double late = (latency + first * kFirstRead + bytes) / ahead;
   const double waited = std::pow(std::pow(busy, kUneven) + std::pow(late, kUneven), 1 / kUneven);
   return {again * busy, again * waited};
 }
@@ -284,7 +287,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
   const double first = std::min(1.0, resident * places / (all * unit.turns));
-  const StageCycles stage = CyclesOfStage(plan, unit, kStageLatency + first * kFirstRead);
+  const StageCycles stage = CyclesOfStage(plan, unit, first);
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
                        unit.turns * (stages * stage.waited + meeting + storing) -

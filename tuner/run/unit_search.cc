@@ -1,5 +1,6 @@
 #include "tuner/run/unit_search.h"
 
+#include "codegen/choose/counting/unit_parts.h"
 #include "codegen/choose/unit_moves.h"
 #include "codegen/choose/unit_variants.h"
 

@@ -214,6 +214,7 @@ class Climber {
   // than nothing, or a climb would never end: of what is no such number nothing is known.
   double CostOf(const BlockDesign& design, double most_threads, double times = 1) {
     if (ThreadsOf(design) > most_threads) return kNever;
+    if (!options_.shares_reductions && HasSharedReduction(design)) return kNever;
     const auto [number, is_new] = designs_.Insert(design);
     if (!is_new) return costs_[number];
     const BlockCost cost = model_.Estimate(design);

@@ -25,6 +25,7 @@ struct BlockCandidateOptions {
   int evaluations = 700;  // of the cost model, per climb: half a microsecond each
   // Of all climbs together: the first ones are from where results are contiguous.
   int evaluations_in_all = std::numeric_limits<int>::max();
+  bool shares_reductions = true;  // whether several blocks may have parts of one
 };
 
 // Climbs from designs with threads along each dimension that is contiguous in some buffer, and

@@ -35,6 +35,8 @@ constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that ru
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
 constexpr double kMostUnrolledPoints = 1024;  // of a thread's loops: more never paid
 constexpr double kMostRegisters = 250;
+// Of the registers that a thread can have: compilers that need more than the model knows of spill.
+constexpr double kCrowded = 0.85, kOfSpills = 2;
 constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
 // Of what is not the longest, what is not beside it; and of waiting that nothing is beside. Fitted
 // to 1,700 designs of 38 kernels on an H200, as is what results of a thread hide.
@@ -194,6 +196,7 @@ void BlockCostModel::Finish(Shape& s) const {
                                                                 limits_, threads, asked));
   }
   if (!cost.fits) return;
+  const double crowded = cost.registers / most_registers;
   cost.registers = std::min(std::max(cost.registers, most_registers), cost.registers + s.addresses);
   const double warps = std::ceil(s.threads / kWarp);
   const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;
@@ -212,8 +215,9 @@ void BlockCostModel::Finish(Shape& s) const {
   const double per_scheduler = std::max(0.25, s.at_once * warps / kIssueWidth);
   const bool is_beside = s.design->copy_overlap != CopyOverlap::kNone && s.parts_ahead > 0;
   const double efficiency = 1 / (1 + (is_beside ? kStallsBeside : kStalls) / per_scheduler);
-  cost.issue = s.busiest * warps * s.instructions / (kIssueWidth * efficiency);
-  cost.local = s.busiest * warps * s.local_cycles;
+  const double spilling = 1 + kOfSpills * std::max(0.0, crowded - kCrowded);
+  cost.issue = spilling * s.busiest * warps * s.instructions / (kIssueWidth * efficiency);
+  cost.local = spilling * s.busiest * warps * s.local_cycles;
   double level2_bytes = s.store_bytes;
   cost.memory = 0;
   for (const auto& [bytes, in_flight] : s.traffic) {

@@ -389,6 +389,7 @@ std::optional<ThreadParameters> ParametersOfModel(const Expression& expression,
     if (scan.threads == 0 || !expression.has_reduction()) return std::nullopt;
     reduced = WithoutPrefixSums(expression);
     options.count = kMostBeforeScans;
+    options.shares_reductions = false;
   }
   for (BlockCandidate& candidate :
        BlockCandidates(reduced ? *reduced : expression, model, device, options)) {

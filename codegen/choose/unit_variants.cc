@@ -20,7 +20,7 @@ namespace {
 // Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
-constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 12;
+constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 10;
 constexpr double kArrivingBytes = 64;   // of stages, also from copies of other blocks
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
@@ -28,7 +28,7 @@ constexpr double kBytesFromMemory = 2000;
 // Cycles until the first stage is there, or that of a block's next tile beside its results, until
 // another is beside what its bytes take, from one launch to the next, and until all blocks of a
 // cluster are at a barrier.
-constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 2000,
+constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 4000,
                  kMeeting = 1500;
 constexpr double kRoles = 500;  // until a producer begins, of a block
 // That a stage takes longer whose operands no block has read before, and less if threads copy them.
@@ -36,9 +36,9 @@ constexpr double kFirstRead = 700, kLessByThreads = 300;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
-constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
+constexpr double kCopyInstructions = 6, kSingleInstructions = 80;
 // Of an element that is computed, while which the unit waits.
-constexpr double kComputedInstructions = 20;
+constexpr double kComputedInstructions = 30;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr double kUneven = 6;  // of the power mean of a stage's cycles and those that it waits
 constexpr int kSwizzle = 8;

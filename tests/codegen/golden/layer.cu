@@ -25,31 +25,33 @@
 //   C: (i,j,k) -> (i, j)   h[i * 96 + j]
 //
 // Configuration:
-//   model=CUDA; tile=4,32,32|2,32,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,3)(2,1)(2,2)|(3,3)(3,1)(3,2)|(4,3)(4,1)(4,2)|(5,3)(5,1)(5,2); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; early=prefetches; unroll=4
+//   model=CUDA; tile=4,24,32|2,24,16|1,1,4|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; early=prefetches; unroll=8
 //
 // Schedule:
-//   BLK: tile i=4, j=32; on i=x, j=y
-//   DEV: tile i=2, j=32, k=whole
-//   THR: tile i=2, j=1, k=1; on j=x, k=y; lanes j=32, k=32
-//   SHR: tile i=1
-//   order DEV.i, SHR.i
-//   input A: in DM
-//   input B: in DM
-//   output C: in RM from DEV.i; across THR.k in SM
-//   combine=partials; early=prefetches; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
+//   BLK: tile i=4, j=24, k=whole; on i=x, j=y
+//   DEV: tile i=2, j=24, k=16
+//   THR: tile i=1, j=1, k=4; on i=y, j=x, k=z; lanes i=2, j=24, k=4
+//   SHR: tile k=1
+//   order DEV.k, SHR.k, DEV.i
+//   input A: in SM from SHR.k; layout (i, k); padding=4; width=4; stages=4; mode=async
+//   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
+//   output C: in RM from DEV.k; across THR.k in SM
+//   combine=partials; early=prefetches; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=8; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
-//   BLK i 16 j 3 | THR j 32 k 32 | DEV i 2 | SHR i 2
+//   BLK i 16 j 4 | THR i 2 j 24 k 4 | DEV k 2 | SHR k 4 | DEV i 2
 //
 // (De/re)-composition of matmul (i = 64, j = 96, k = 32) for CUDA
 // 0  | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // --------------------------------------------------------------------------------------------------------
 // 16 | (1,1)  BLK,x  DM DM   [1,2]  | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 3  | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 2  | (3,3)  DEV,z  DM DM   [1,2]  | (3,3)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,z  RM    [1,2]
-// 32 | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
-// 32 | (2,3)  THR,y  DM DM   [1,2]  | (2,3)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,y  SM    [1,2]
-// 2  | (4,2)  SHR,z  DM DM   [1,2]  | (4,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,z  RM    [1,2]
+// 4  | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
+// 2  | (3,3)  DEV,y  SM SM   [1,2]  | (3,3)  DEV,y  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,y  RM    [1,2]
+// 2  | (3,1)  DEV,z  DM DM   [1,2]  | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
+// 2  | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
+// 24 | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
+// 4  | (2,3)  THR,z  DM DM   [1,2]  | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  SM    [1,2]
+// 4  | (3,2)  SHR,z  SM SM   [1,2]  | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
 // place in the order of all levels, as (layer,dimension). 2: layer and
 // dimension of the machine that a part is assigned to. D3, S3: memory of each
@@ -97,6 +99,16 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline void mdh_async_copy_16(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               ::"r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+static __device__ inline void mdh_commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+static __device__ inline void mdh_wait_for_copies_but_0() {
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
 static __device__ inline void mdh_prefetch(const void* p) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
@@ -128,18 +140,18 @@ static __device__ inline float mdh_max_f32(float a, float b) {
 }
 
 // Of step 1, matmul: Every block computes its part.
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(192, 1)
 mdh_layer_0(const float* x, const float* w, const float* b, float* __restrict__ y, char* scratch) {
   {
     const int block = (blockIdx.y * 16 + blockIdx.x);
-    const int thread = (threadIdx.y * 32 + threadIdx.x);
-    for (int line = thread; line < 2; line += 1024) {
-      if (block * 2 + line < 64) mdh_prefetch((const char*)x + (block * 2 + line) * 128);
+    const int thread = ((threadIdx.z * 2 + threadIdx.y) * 24 + threadIdx.x);
+    for (int line = thread; line < 1; line += 192) {
+      mdh_prefetch((const char*)x + (block * 1 + line) * 128);
     }
-    for (int line = thread; line < 2; line += 1024) {
-      mdh_prefetch((const char*)w + (block * 2 + line) * 128);
+    for (int line = thread; line < 2; line += 192) {
+      if (block * 2 + line < 96) mdh_prefetch((const char*)w + (block * 2 + line) * 128);
     }
-    for (int line = thread; line < 1; line += 1024) {
+    for (int line = thread; line < 1; line += 192) {
       if (block * 1 + line < 3) mdh_prefetch((const char*)b + (block * 1 + line) * 128);
     }
   }
@@ -149,57 +161,86 @@ mdh_layer_0(const float* x, const float* w, const float* b, float* __restrict__ 
   scratch = (char*)mdh_written_by_others(scratch);
   mdh_admit_next_stage();
   float* h = (float*)(scratch + 0);
-  __shared__ __align__(16) float C_exchange[4096];
+  __shared__ __align__(16) float A_sm[160];
+  __shared__ __align__(16) float B_sm[768];
+  __shared__ __align__(16) float C_exchange[384];
   const int i_blk = blockIdx.x;
   const int j_blk = blockIdx.y;
   const int j_thr = threadIdx.x;
-  const int k_thr = threadIdx.y;
-  // Re-composition: 4 results of every thread.
-  float C_acc[4];
+  const int i_thr = threadIdx.y;
+  const int k_thr = threadIdx.z;
+  const int tid = j_thr + i_thr * 24 + k_thr * 48;
+  // Re-composition: 2 results of every thread.
+  float C_acc[2];
   #pragma unroll
   for (int i_dev = 0; i_dev < 2; i_dev++) {
-    #pragma unroll
-    for (int i_shr = 0; i_shr < 2; i_shr++) {
-      C_acc[i_dev * 2 + i_shr] = 0.0f;
-    }
+    C_acc[i_dev] = 0.0f;
   }
-  // i on DEV: 2 parts of 2 points.
-  #pragma unroll
-  for (int i_dev = 0; i_dev < 2; i_dev++) {
-    // i on SHR: 2 parts of 1 point.
-    #pragma unroll
-    for (int i_shr = 0; i_shr < 2; i_shr++) {
-      C_acc[i_dev * 2 + i_shr] += x[i_blk * 128 + k_thr + i_dev * 64 + i_shr * 32] * w[j_blk * 32 + j_thr + k_thr * 96];
-    }
+  // k on DEV: 2 parts of 16 points.
+  // Begin the copies for the first 1 k_dev.
+  if (tid < 16) {
+    mdh_async_copy_16(&A_sm[(tid >> 2) * 20 + (tid & 3) * 4], &x[i_blk * 128 + (tid >> 2) * 32 + (tid & 3) * 4]);
   }
-  // Re-composition: 32 threads, through shared memory, by 2.
-  #pragma unroll
-  for (int result = 0; result < 4; result++) {
-    C_exchange[k_thr * 32 + j_thr + result * 1024] = C_acc[result];
+  if (tid < 96) {
+    mdh_async_copy_16(&B_sm[tid / 6 * 24 + tid % 6 * 4], &w[tid / 6 * 96 + j_blk * 24 + tid % 6 * 4]);
+  }
+  mdh_commit_copies();
+  const int A_sm_at = (tid >> 2) * 20 + (tid & 3) * 4;
+  const int A_at = i_blk * 128 + (tid >> 2) * 32 + (tid & 3) * 4;
+  const int B_sm_at = tid / 6 * 24 + tid % 6 * 4;
+  const int B_at = tid / 6 * 96 + j_blk * 24 + tid % 6 * 4;
+  const int A_sm_at_1 = i_thr * 20 + k_thr * 4;
+  const int B_sm_at_1 = k_thr * 96 + j_thr;
+  for (int k_dev = 0; k_dev < 2; k_dev++) {
+    mdh_wait_for_copies_but_0();
+    __syncthreads();
+    // Begin the copies for k_dev + 1 while this one is computed.
+    if (k_dev + 1 < 2) {
+      if (tid < 16) {
+        mdh_async_copy_16(&A_sm[A_sm_at + ((k_dev + 1) & 1) * 80], &x[A_at + k_dev * 16 + 16]);
+      }
+      if (tid < 96) {
+        mdh_async_copy_16(&B_sm[B_sm_at + ((k_dev + 1) & 1) * 384], &w[B_at + k_dev * 1536 + 1536]);
+      }
+    }
+    mdh_commit_copies();
+    // k on SHR: 4 parts of 1 point.
+    #pragma unroll
+    for (int k_shr = 0; k_shr < 4; k_shr++) {
+      // i on DEV: 2 parts of 2 points.
+      #pragma unroll
+      for (int i_dev = 0; i_dev < 2; i_dev++) {
+        C_acc[i_dev] += A_sm[A_sm_at_1 + k_dev * 80 + k_shr + i_dev * 40] * B_sm[B_sm_at_1 + k_dev * 384 + k_shr * 24];
+      }
+    }
   }
   __syncthreads();
-  if (k_thr < 2) {
+  // Re-composition: 4 threads, through shared memory, by one.
+  #pragma unroll
+  for (int result = 0; result < 2; result++) {
+    C_exchange[k_thr * 48 + i_thr * 24 + j_thr + result * 192] = C_acc[result];
+  }
+  __syncthreads();
+  if (k_thr < 1) {
     #pragma unroll
     for (int result = 0; result < 2; result++) {
-      C_acc[result] = C_exchange[j_thr + (k_thr * 2 + result) * 1024];
+      C_acc[result] = C_exchange[i_thr * 24 + j_thr + result * 192];
     }
-    const int C_exchange_at = j_thr + k_thr * 2048;
-    #pragma unroll 8
-    for (int other = 1; other < 32; other++) {
+    #pragma unroll
+    for (int other = 1; other < 4; other++) {
       #pragma unroll
       for (int result = 0; result < 2; result++) {
         const float here = C_acc[result];
-        const float there = C_exchange[C_exchange_at + other * 32 + result * 1024];
+        const float there = C_exchange[other * 48 + i_thr * 24 + j_thr + result * 192];
         C_acc[result] = here + there;
       }
     }
   }
   // Re-composition: to the outputs.
-  if (k_thr < 2) {
-    const int i_dev = k_thr & 1;
+  if (k_thr < 1) {
     #pragma unroll
-    for (int i_shr = 0; i_shr < 2; i_shr++) {
-      h[i_blk * 384 + j_blk * 32 + j_thr + i_dev * 192 + i_shr * 96] = C_acc[i_shr];
+    for (int i_dev = 0; i_dev < 2; i_dev++) {
+      h[i_blk * 384 + j_blk * 24 + i_thr * 96 + j_thr + i_dev * 192] = C_acc[i_dev];
     }
   }
 }

@@ -12,12 +12,12 @@
 //   C: (i,j,k) -> (i, j)   C[i * 3000 + j]
 //
 // Configuration:
-//   model=CUDA; tile=64,64,3000|64,64,16|8,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0; copy=4:4:2|4:4:2; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=128:192:2:4:1; turns=3; tensor=both; producer=warp; cluster_m=2; unroll=512; swizzle=8
+//   model=CUDA; tile=96,128,3000|96,128,16|8,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0; copy=4:4:2|4:4:2; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=128:192:2:4:1; turns=3; tensor=both; producer=warp; cluster_m=2; unroll=512; swizzle=8
 //
 // Schedule:
-//   BLK: tile i=64, j=64, k=whole; on i=y, j=x
-//   DEV: tile i=64, j=64, k=16
-//   THR: tile i=8, j=4, k=16; on i=y, j=x; lanes i=8, j=16
+//   BLK: tile i=96, j=128, k=whole; on i=x, j=y
+//   DEV: tile i=96, j=128, k=16
+//   THR: tile i=8, j=4, k=16; on i=y, j=x; lanes i=12, j=32
 //   SHR: tile i=1, j=1, k=1
 //   order DEV.k, SHR.k, SHR.i, SHR.j
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
@@ -26,16 +26,16 @@
 //   cluster_m=2; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=warp; resident=0; swizzle=8; tensor=both; turns=3; unit=128:192:2:4:1; unroll=512; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
-//   BLK i 47 j 47 | THR i 8 j 16 | DEV k 188 | SHR k 16 i 8 j 4
+//   BLK i 32 j 24 | THR i 12 j 32 | DEV k 188 | SHR k 16 i 8 j 4
 //
 // (De/re)-composition of e (i = 3000, j = 3000, k = 3000) for CUDA
 // 0   | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // ---------------------------------------------------------------------------------------------------------
-// 47  | (1,1)  BLK,y  DM DM   [1,2]  | (1,1)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,y  DM    [1,2]
-// 47  | (1,2)  BLK,x  DM DM   [1,2]  | (1,2)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,x  DM    [1,2]
+// 32  | (1,1)  BLK,x  DM DM   [1,2]  | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
+// 24  | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
 // 188 | (3,1)  DEV,z  DM DM   [1,2]  | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
-// 8   | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
-// 16  | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
+// 12  | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
+// 32  | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
 // 8   | (4,2)  SHR,y  SM SM   [2,1]  | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
 // 4   | (4,3)  SHR,x  SM SM   [2,1]  | (4,3)  SHR,x  RM RM   [1,2]   RM    [1,2] | (4,3)  SHR,x  RM    [1,2]
 // 16  | (3,2)  SHR,z  SM SM   [2,1]  | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]

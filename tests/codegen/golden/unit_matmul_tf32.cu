@@ -12,35 +12,35 @@
 //   C: (i,j,k) -> (i, j)   C[i * 1024 + j]
 //
 // Configuration:
-//   model=CUDA; tile=64,128,1024|32,64,64|4,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:1:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=64:128:1:4:1; packs=both; unroll=1024; numerics=tf32
+//   model=CUDA; tile=128,128,512|128,64,32|8,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:1:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=64:128:1:4:1; packs=both; unroll=1024; numerics=tf32
 //
 // Schedule:
-//   BLK: tile i=64, j=128, k=whole; on i=x, j=y
-//   DEV: tile i=32, j=64, k=64
-//   THR: tile i=4, j=4, k=16; on i=y, j=x, k=z; lanes i=8, j=16, k=4
+//   BLK: tile i=128, j=128, k=512; on i=y, j=x, k=z
+//   DEV: tile i=128, j=64, k=32
+//   THR: tile i=8, j=4, k=16; on i=y, j=x, k=z; lanes i=16, j=16, k=2
 //   SHR: tile i=1, j=1, k=1
-//   order DEV.k, SHR.k, DEV.i, DEV.j, SHR.i, SHR.j
+//   order DEV.k, SHR.k, DEV.j, SHR.i, SHR.j
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
-//   output C: in RM from DEV.k; across THR.k in SM
+//   output C: in RM from DEV.k; across BLK.k in DM; across THR.k in SM
 //   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=both; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=64:128:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
-//   BLK i 16 j 8 | THR i 8 j 16 k 4 | DEV k 16 | SHR k 16 | DEV i 2 j 2 |
-//     SHR i 4 j 4
+//   BLK i 8 j 8 k 2 | THR i 16 j 16 k 2 | DEV k 16 | SHR k 16 | DEV j 2 |
+//     SHR i 8 j 4
 //
 // (De/re)-composition of e (i = 1024, j = 1024, k = 1024) for CUDA
 // 0  | D1     D2     D3 A,B  D4 A,B      | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // -------------------------------------------------------------------------------------------------------------
-// 16 | (1,1)  BLK,x  DM DM   [1,2] [1,2] | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 8  | (1,2)  BLK,y  DM DM   [1,2] [1,2] | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 2  | (3,3)  DEV,y  SM SM   [2,1] [1,2] | (3,3)  DEV,y  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,y  RM    [1,2]
+// 8  | (1,1)  BLK,y  DM DM   [1,2] [1,2] | (1,1)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,y  DM    [1,2]
+// 8  | (1,2)  BLK,x  DM DM   [1,2] [1,2] | (1,2)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,x  DM    [1,2]
+// 2  | (1,3)  BLK,z  DM DM   [1,2] [1,2] | (1,3)  BLK,z  RM RM   [1,2]   RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
 // 2  | (4,1)  DEV,x  SM SM   [2,1] [1,2] | (4,1)  DEV,x  RM RM   [1,2]   RM    [1,2] | (4,1)  DEV,x  RM    [1,2]
 // 16 | (3,1)  DEV,z  DM DM   [1,2] [1,2] | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
-// 8  | (2,1)  THR,y  DM DM   [1,2] [1,2] | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
+// 16 | (2,1)  THR,y  DM DM   [1,2] [1,2] | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
 // 16 | (2,2)  THR,x  DM DM   [1,2] [1,2] | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
-// 4  | (2,3)  THR,z  DM DM   [1,2] [1,2] | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  SM    [1,2]
-// 4  | (4,2)  SHR,y  SM SM   [2,1] [1,2] | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
+// 2  | (2,3)  THR,z  DM DM   [1,2] [1,2] | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  SM    [1,2]
+// 8  | (4,2)  SHR,y  SM SM   [2,1] [1,2] | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
 // 4  | (4,3)  SHR,x  SM SM   [2,1] [1,2] | (4,3)  SHR,x  RM RM   [1,2]   RM    [1,2] | (4,3)  SHR,x  RM    [1,2]
 // 16 | (3,2)  SHR,z  SM SM   [2,1] [1,2] | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:

@@ -12,12 +12,12 @@
 //   C: (i,j,k) -> (i, j)   C[i * 1024 + j]
 //
 // Configuration:
-//   model=CUDA; tile=64,128,208|32,64,8|4,4,8|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:1:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; warps=64:128:2:2:3:1:16:8; unroll=512; numerics=tf32
+//   model=CUDA; tile=128,256,344|64,128,8|4,4,8|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:1:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; warps=64:128:2:2:3:1:16:8; unroll=512; numerics=tf32
 //
 // Schedule:
-//   BLK: tile i=64, j=128, k=208; on i=x, j=y, k=z
-//   DEV: tile i=32, j=64, k=8
-//   THR: tile i=4, j=4, k=8; on i=y, j=x; lanes i=8, j=16
+//   BLK: tile i=128, j=256, k=344; on i=x, j=y, k=z
+//   DEV: tile i=64, j=128, k=8
+//   THR: tile i=4, j=4, k=8; on i=y, j=x; lanes i=16, j=32
 //   SHR: tile i=1, j=1, k=1
 //   order DEV.k, SHR.k, DEV.i, DEV.j, SHR.i, SHR.j
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
@@ -26,20 +26,20 @@
 //   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=0:0:1:4:1; unroll=512; warps=64:128:2:2:3:1:16:8
 //
 // Parts, outermost layer first:
-//   BLK i 16 j 8 k 5 | THR i 8 j 16 | DEV k 26 | SHR k 8 | DEV i 2 j 2 |
+//   BLK i 8 j 4 k 3 | THR i 16 j 32 | DEV k 43 | SHR k 8 | DEV i 2 j 2 |
 //     SHR i 4 j 4
 //
 // (De/re)-composition of e (i = 1024, j = 1024, k = 1024) for CUDA
 // 0  | D1     D2     D3 A,B  D4 A,B      | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // -------------------------------------------------------------------------------------------------------------
-// 16 | (1,1)  BLK,x  DM DM   [1,2] [1,2] | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 8  | (1,2)  BLK,y  DM DM   [1,2] [1,2] | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 5  | (1,3)  BLK,z  DM DM   [1,2] [1,2] | (1,3)  BLK,z  RM RM   [1,2]   RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
+// 8  | (1,1)  BLK,x  DM DM   [1,2] [1,2] | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
+// 4  | (1,2)  BLK,y  DM DM   [1,2] [1,2] | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
+// 3  | (1,3)  BLK,z  DM DM   [1,2] [1,2] | (1,3)  BLK,z  RM RM   [1,2]   RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
 // 2  | (3,3)  DEV,y  SM SM   [2,1] [1,2] | (3,3)  DEV,y  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,y  RM    [1,2]
 // 2  | (4,1)  DEV,x  SM SM   [2,1] [1,2] | (4,1)  DEV,x  RM RM   [1,2]   RM    [1,2] | (4,1)  DEV,x  RM    [1,2]
-// 26 | (3,1)  DEV,z  DM DM   [1,2] [1,2] | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
-// 8  | (2,1)  THR,y  DM DM   [1,2] [1,2] | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
-// 16 | (2,2)  THR,x  DM DM   [1,2] [1,2] | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
+// 43 | (3,1)  DEV,z  DM DM   [1,2] [1,2] | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
+// 16 | (2,1)  THR,y  DM DM   [1,2] [1,2] | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
+// 32 | (2,2)  THR,x  DM DM   [1,2] [1,2] | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
 // 4  | (4,2)  SHR,y  SM SM   [2,1] [1,2] | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
 // 4  | (4,3)  SHR,x  SM SM   [2,1] [1,2] | (4,3)  SHR,x  RM RM   [1,2]   RM    [1,2] | (4,3)  SHR,x  RM    [1,2]
 // 8  | (3,2)  SHR,z  SM SM   [2,1] [1,2] | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]

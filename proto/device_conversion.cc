@@ -79,6 +79,7 @@ Status CheckNumbers(const v1::DeviceDescription& proto) {
   MDH_RETURN_IF_ERROR(CheckAtMost("l2_bytes", proto.l2_bytes(), kMaxBytes));
   MDH_RETURN_IF_ERROR(CheckAtMost("l3_bytes", proto.l3_bytes(), kMaxBytes));
   MDH_RETURN_IF_ERROR(CheckAtMost("cache_line_bytes", proto.cache_line_bytes(), kMaxThreads));
+  MDH_RETURN_IF_ERROR(CheckAtMost("limits.unit_bytes", proto.limits().unit_bytes(), kMaxThreads));
   MDH_RETURN_IF_ERROR(CheckAtMost("multiprocessors", blocks.multiprocessors(), kMaxCount));
   MDH_RETURN_IF_ERROR(
       CheckAtMost("max_threads_per_block", blocks.max_threads_per_block(), kMaxThreads));
@@ -143,6 +144,7 @@ v1::DeviceDescription ToProto(const DeviceDescription& device) {
     limits.set_clock_hz(device.limits.clock_hz);
     limits.set_memory_bytes_per_s(device.limits.memory_bytes_per_s);
     limits.set_cache_bytes(device.limits.cache_bytes);
+    limits.set_unit_bytes(device.limits.unit_bytes);
   }
   if (BackendOf(device.kind).has_blocks) {
     *proto.mutable_blocks() = LimitsToProto(device.blocks);
@@ -169,7 +171,8 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   device.clock_hz = proto.clock_hz();
   device.limits = {.clock_hz = proto.limits().clock_hz(),
                    .memory_bytes_per_s = proto.limits().memory_bytes_per_s(),
-                   .cache_bytes = proto.limits().cache_bytes()};
+                   .cache_bytes = proto.limits().cache_bytes(),
+                   .unit_bytes = proto.limits().unit_bytes()};
   if (const BackendInfo* backend = FindBackend(device.kind); backend != nullptr) {
     if (backend->has_blocks) {
       MDH_ASSIGN_OR_RETURN(device.blocks, LimitsFromProto(proto.blocks()));

@@ -41,7 +41,9 @@ constexpr double kNarrowestUnit = 16;
 // Where no clock was measured: processors run faster than they are called.
 constexpr double kMostBoost = 2;
 
+// Of those that a unit computes in a cycle.
 int VectorBytes(const DeviceDescription& device) {
+  if (device.limits.unit_bytes > 0) return device.limits.unit_bytes;
   const auto has = [&](const char* word) { return device.isa.find(word) != std::string::npos; };
   if (has("avx512")) return 64;
   // Four units of 16 bytes multiply as two of 32 do.
@@ -89,6 +91,11 @@ void SetClock(const DeviceDescription& device, const MachinePeaks& peaks, Device
     if (is_host && peaks.clock_hz == 0) rates.clock_hz *= kMostBoost;
     rates.clock_assumption =
         absl::StrFormat("no core is clocked above %.2f GHz", rates.clock_hz / 1e9);
+    // A virtual machine says what it is like, and may run on what came later.
+    if (device.limits.unit_bytes > 0) {
+      absl::StrAppendFormat(&rates.clock_assumption, ", and its units compute %d bytes in a cycle",
+                            device.limits.unit_bytes);
+    }
   }
   const auto reached = [&](double flops_per_s, RealKind kind) {
     const double per_cycle = 2 * rates.of(kind).multiplications * rates.cores;

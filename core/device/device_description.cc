@@ -49,7 +49,8 @@ Status ValidateMachine(const MachineLimits& limits) {
       return InvalidDescription(field, " is ", value, ", no rate");
     }
   }
-  return NotNegative("limits.cache_bytes", limits.cache_bytes);
+  MDH_RETURN_IF_ERROR(NotNegative("limits.cache_bytes", limits.cache_bytes));
+  return NotNegative("limits.unit_bytes", limits.unit_bytes);
 }
 
 Status ValidateSizes(const BlockLimits& blocks) {

@@ -33,6 +33,8 @@ struct MachineLimits {
   double clock_hz = 0;            // of the fastest core, boosted; of GPUs, where clock_hz is less
   double memory_bytes_per_s = 0;  // that all its memory can move, reads and writes together
   int64_t cache_bytes = 0;        // of all caches together, also those that other guests use
+  // Of processors: of a vector, what a unit that computes vectors takes in a cycle.
+  int unit_bytes = 0;
 
   friend bool operator==(const MachineLimits&, const MachineLimits&) = default;
 };

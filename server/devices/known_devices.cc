@@ -41,6 +41,7 @@ DeviceDescription WithLimits(DeviceDescription device, const std::vector<v1::Kno
     take(device.limits.clock_hz, description.limits().clock_hz());
     take(device.limits.memory_bytes_per_s, description.limits().memory_bytes_per_s());
     take(device.limits.cache_bytes, description.limits().cache_bytes());
+    take(device.limits.unit_bytes, description.limits().unit_bytes());
   }
   return device;
 }

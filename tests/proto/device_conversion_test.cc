@@ -56,7 +56,7 @@ TEST(DeviceConversion, WhatIsLeftOutHasDefaults) {
 
 TEST(DeviceConversion, LimitsOfTheMachineAreRates) {
   DeviceDescription gpu = Gpu();
-  gpu.limits = {.clock_hz = 2e9, .memory_bytes_per_s = 3e12, .cache_bytes = 5};
+  gpu.limits = {.clock_hz = 2e9, .memory_bytes_per_s = 3e12, .cache_bytes = 5, .unit_bytes = 32};
   EXPECT_EQ(FromProto(ToProto(gpu))->limits, gpu.limits);
   EXPECT_EQ(FromProto(ToProto(gpu))->Fingerprint(), Gpu().Fingerprint());
   v1::DeviceDescription wrong = ToProto(gpu);
@@ -67,6 +67,10 @@ TEST(DeviceConversion, LimitsOfTheMachineAreRates) {
   wrong.mutable_limits()->set_cache_bytes(-2);
   EXPECT_EQ(FromProto(wrong).status().message(),
             "device description: limits.cache_bytes is -2, which is negative");
+  wrong = ToProto(gpu);
+  wrong.mutable_limits()->set_unit_bytes(-1);
+  EXPECT_EQ(FromProto(wrong).status().message(),
+            "device description: limits.unit_bytes is -1, which is negative");
 }
 
 TEST(DeviceConversion, KindsAndFeaturesHaveTheNamesOfTheirTables) {

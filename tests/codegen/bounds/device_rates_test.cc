@@ -83,6 +83,23 @@ TEST(DeviceRates, OfAKnownProcessorFollowFromItsSpecification) {
   EXPECT_THAT(rates.ToText(), HasSubstr("caches assumed: the machine has the caches of one"));
 }
 
+TEST(DeviceRates, UnitsMayBeNarrowerThanVectors) {
+  DeviceDescription device = Host("x86-64 avx2 fma avx512f");
+  const DeviceRates whole = RatesOf(device, {.clock_hz = 3e9});
+  device.limits.unit_bytes = 32;
+  const DeviceRates rates = RatesOf(device, {.clock_hz = 3e9});
+  EXPECT_EQ(whole.of(RealKind::kSingle), (ArithmeticRate{32, 64, 64}));
+  EXPECT_EQ(rates.of(RealKind::kSingle), (ArithmeticRate{16, 32, 32}));
+  EXPECT_EQ(rates.instructions, whole.instructions);
+  EXPECT_THAT(rates.ToText(), HasSubstr("clock assumed: no core is clocked above 3.06 GHz, and its "
+                                        "units compute 32 bytes in a cycle\n"));
+  // What was reached shows that they are as wide as vectors.
+  EXPECT_DOUBLE_EQ(RatesOf(device, {.fp32_flops_per_s = 4e11, .clock_hz = 3e9}).clock_hz,
+                   1.02 * 4e11 / (2 * 16 * 2));
+  device.limits.clock_hz = 3.7e9;
+  EXPECT_EQ(RatesOf(device, {}).clock_assumption, "");
+}
+
 TEST(DeviceRates, OfUnknownCoresAreLarge) {
   DeviceDescription device = *DescribeCudaArchitecture(90);
   device.isa = "gfx90a";

@@ -91,6 +91,27 @@ TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
   }
 }
 
+// Short reductions pay where many results of halves are stored, as units' rows are wide.
+TEST(UnitVariantsTest, RulesTakeUnitsForShortReductionsOfManyHalves) {
+  TuningParameters variant;
+  EXPECT_FALSE(PrefersUnit(MatMul(1024, 1024, 1024), variant)) << "no unit";
+  variant.unit.rows = 128;
+  const auto prefers = [&](int64_t i, int64_t k, const std::string& type) {
+    return PrefersUnit(MatMul(i, 1024, k, type), variant);
+  };
+  for (const char* type : {"bf16", "fp16"}) {
+    EXPECT_TRUE(prefers(1024, 8, type)) << type;
+    EXPECT_FALSE(prefers(1024, 7, type)) << type;
+    EXPECT_FALSE(prefers(1023, 31, type)) << "fewer results";
+    EXPECT_TRUE(prefers(1023, 32, type)) << type;
+    EXPECT_TRUE(prefers(8, 32, type)) << type;
+    EXPECT_FALSE(prefers(7, 1024, type)) << type;
+  }
+  variant.numerics = NumericsPolicy::kTf32;
+  EXPECT_FALSE(prefers(1024, 31, "fp32")) << "no halves";
+  EXPECT_TRUE(prefers(1024, 32, "fp32"));
+}
+
 // Totals leave no registers for the widest tiles, and additions make memory matter less.
 TEST(UnitVariantsTest, WideTilesForFp8) {
   const auto unit_of = [](int64_t points) {

@@ -49,6 +49,17 @@ class HostCpu : public ::testing::Test {
   const TemporaryDirectory directory_;
 };
 
+TEST_F(HostCpu, UnitsOfZen4AreNarrowerThanItsVectors) {
+  EXPECT_EQ(Describe(1).limits.unit_bytes, 0);
+  const std::string amd = std::string(kCpu) + "vendor_id\t: AuthenticAMD\n";
+  Write("/proc/cpuinfo", amd + "cpu family\t: 25\n");
+  EXPECT_EQ(Describe(1).limits.unit_bytes, 32);
+  Write("/proc/cpuinfo", amd + "cpu family\t: 26\n");
+  EXPECT_EQ(Describe(1).limits.unit_bytes, 0);
+  Write("/proc/cpuinfo", std::string(kCpu) + "vendor_id\t: GenuineIntel\ncpu family\t: 25\n");
+  EXPECT_EQ(Describe(1).limits.unit_bytes, 0);
+}
+
 TEST_F(HostCpu, WithoutControlGroupsEveryAllowedThreadCounts) {
   const DeviceDescription cpu = Describe(6);
   EXPECT_EQ(cpu.name, "A CPU");

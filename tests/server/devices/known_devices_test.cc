@@ -62,6 +62,8 @@ TEST(KnownDevices, LimitsAreThoseOfTheSameModel) {
   DeviceDescription cpu;
   cpu.name = "AMD EPYC 7763 64-Core Processor (2 CPUs of its control group)";
   EXPECT_EQ(WithLimits(cpu, known).limits.clock_hz, 3.5e9);
+  cpu.name = "AMD EPYC 9654 96-Core Processor";
+  EXPECT_EQ(WithLimits(cpu, known).limits.unit_bytes, 32);
   cpu.name = "AMD EPYC";
   EXPECT_EQ(WithLimits(cpu, known).limits, MachineLimits());
   gpu.name = "NVIDIA H200 of another kind";

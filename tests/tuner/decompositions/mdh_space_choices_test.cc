@@ -82,5 +82,29 @@ TEST(MdhSpaceChoicesTest, SoAreThoseOfProductsOfWords) {
   EXPECT_EQ(OfferDotUnits({bytes, tiles.device, LoweringTarget::kRegisterTiles}).size(), 2U);
 }
 
+// Filters of groups of neighbours, which have strips: 4 g + k of them.
+TEST(MdhSpaceChoicesTest, StripsOfGroupsNeedNoDotInstructions) {
+  Rng rng(FreshSeed());
+  const Expression groups = *ParseExpression(
+      "e<| G = 2, K = 4, C = 6, P = 5> := out_view<fp32>( y: (g,k,p,c) -> (g,k,p) ) o\n"
+      "md_hom<G,K,P,C>( f, (++, ++, ++, +) ) o\n"
+      "inp_view<fp32,fp32>( x: (g,k,p,c) -> (g,p,c), w: (g,k,p,c) -> (c, 4*g + k) )\n"
+      "where f(x, w) -> y { y = x * w }\n");
+  ExpectRightChoices("groups", groups, rng);
+  constexpr int kFilter = 1, kGroups = 1, kMany = 300;
+  for (const SpaceBackend& target : Backends()) {
+    if (target.model.LayerWith(LayerRole::kRegisters) < 0) continue;
+    if (target.device.kind != DeviceKind::kCpu) continue;
+    const Result<MdhSpace> space = MdhSpace::Create(groups, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    int strips = 0;
+    for (int n = 0; n < kMany; ++n) {
+      const TuningParameters p = space->Decode(space->space().Sample(rng));
+      strips += p.inputs[kFilter].strip_dimension == kGroups ? 1 : 0;
+    }
+    EXPECT_GT(strips, 0) << target.name;
+  }
+}
+
 }  // namespace
 }  // namespace mdh::mdh_space_choices_test

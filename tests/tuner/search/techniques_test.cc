@@ -104,6 +104,36 @@ TEST_P(TechniquesTest, GoesDownInALargeSpace) {
   EXPECT_LT(*search->best()->cost, GetParam() == "random" ? 3076 : 2000);
 }
 
+// How many of the bandit's first proposals are those of its model alone, up to `most`.
+int64_t ProposalsOfModel(const SearchSpace& space, int64_t most) {
+  constexpr uint64_t kSeed = 7;
+  const std::unique_ptr<SearchTechnique> bandit = *SearchTechniqueNamed("auc_bandit");
+  const std::unique_ptr<SearchTechnique> model = *SearchTechniqueNamed("bayesian");
+  bandit->Initialize(space, kSeed);
+  model->Initialize(space, Rng(kSeed)());
+  for (int64_t n = 0; n < most; ++n) {
+    const std::optional<Configuration> next = bandit->Next();
+    if (!next.has_value() || next != model->Next()) return n;
+    double cost = 1;
+    for (const int64_t value : *next) cost += static_cast<double>(value);
+    bandit->Report(*next, cost);
+    model->Report(*next, cost);
+  }
+  return most;
+}
+
+TEST(AucBanditTest, BeginsWithItsModel) {
+  const std::vector<TuningParameter> large(
+      {{"A", *Range::Interval(1, 32)}, {"B", *Range::Interval(1, 32)}});
+  EXPECT_EQ(ProposalsOfModel(SpaceOf(large), 110), 100);
+  EXPECT_EQ(ProposalsOfModel(SpaceOf(large, {}, {.max_bytes = 1}), 110), 100) << "of a lazy space";
+  const SearchSpace small =
+      SpaceOf({{"A", *Range::Interval(1, 10)}, {"B", *Range::Interval(1, 10)}});
+  const int64_t of_small = ProposalsOfModel(small, 110);
+  EXPECT_GE(of_small, 20) << "of 100";
+  EXPECT_LT(of_small, 30) << "others may propose the same by chance";
+}
+
 INSTANTIATE_TEST_SUITE_P(All, TechniquesTest, ::testing::ValuesIn(SearchTechniqueNames()),
                          [](const auto& info) { return info.param; });
 

@@ -13,8 +13,10 @@ namespace {
 
 constexpr size_t kWindow = 500;  // results that count
 // Before so many proposals nobody has credit that means anything: the model alone, which learns
-// most from few results, and knows what is expected of them.
-constexpr size_t kOfModel = 50;
+// most from few results, and knows what is expected of them. Of small spaces a part: what the model
+// is wrong about is soon found by others there.
+constexpr size_t kOfModel = 100;
+constexpr size_t kPartOfModel = 5;  // one of so many configurations
 constexpr double kExploration = 0.02;
 
 class AucBandit final : public Portfolio {
@@ -27,7 +29,11 @@ class AucBandit final : public Portfolio {
     bool is_new_best;
   };
 
-  void Reset() override {
+  void Reset(const SearchSpace& space) override {
+    of_model_ = kOfModel;
+    if (!space.is_lazy() && space.count() < kOfModel * kPartOfModel) {
+      of_model_ = static_cast<size_t>(space.count().get_ui()) / kPartOfModel;
+    }
     window_.clear();
     pending_.assign(size(), 0);
   }
@@ -46,7 +52,7 @@ class AucBandit final : public Portfolio {
     std::vector<size_t> order(size());
     std::iota(order.begin(), order.end(), size_t{0});
     const size_t total = std::accumulate(pending_.begin(), pending_.end(), window_.size());
-    if (total < kOfModel) return order;
+    if (total < of_model_) return order;
     std::vector<double> scores(size());
     for (size_t member = 0; member < size(); ++member) {
       size_t uses = pending_[member];
@@ -71,6 +77,7 @@ class AucBandit final : public Portfolio {
     return order;
   }
 
+  size_t of_model_ = kOfModel;
   std::deque<Use> window_;
   std::vector<size_t> pending_;  // proposals of each member that were not reported
 };

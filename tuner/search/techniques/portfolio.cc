@@ -22,7 +22,7 @@ void Portfolio::Initialize(const SearchSpace& space, uint64_t seed) {
     members_.back()->SetBound(bound_);
     members_.back()->Initialize(space, seeds());
   }
-  Reset();
+  Reset(space);
 }
 
 std::optional<Configuration> Portfolio::Next() {

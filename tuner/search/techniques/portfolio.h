@@ -25,7 +25,7 @@ class Portfolio : public SearchTechnique {
   explicit Portfolio(std::vector<std::string> members) : names_(std::move(members)) {}
 
   size_t size() const { return names_.size(); }
-  virtual void Reset() = 0;
+  virtual void Reset(const SearchSpace& space) = 0;
   // All members, the one to ask first, first. The others follow if it needs results of its earlier
   // proposals.
   virtual std::vector<size_t> Order() = 0;

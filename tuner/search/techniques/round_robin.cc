@@ -12,7 +12,7 @@ class RoundRobin final : public Portfolio {
                    "pattern_search", "torczon", "nelder_mead"}) {}
 
  private:
-  void Reset() override { next_ = 0; }
+  void Reset(const SearchSpace& /*space*/) override { next_ = 0; }
   std::vector<size_t> Order() override {
     std::vector<size_t> order;
     for (size_t i = 0; i < size(); ++i) order.push_back((next_ + i) % size());

@@ -65,8 +65,9 @@ class CPrelude {
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
   std::string ClampedLoadFunction(LoopValueType type);
   // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
-  // condition holds, else `outside`.
-  std::string InsideLoadFunction(LoopValueType type);
+  // condition holds, else `outside`. Neighbours, and elements that shuffles bring together, are
+  // loaded by masks where the target has them.
+  std::string InsideLoadFunction(LoopValueType type, int64_t step, int64_t stride);
   // (inside, elements, outside): the elements if they are inside of a buffer, else `outside`.
   std::string SelectInsideFunction(LoopValueType type);
   // An array of so many elements with this value, a gcc or clang extension.
@@ -177,6 +178,7 @@ class CPrelude {
                          int64_t stride, int off) const;
   std::string MaskedMove(LoopValueType type, int off, bool is_load);
   std::string ShuffledLoad(LoopValueType type, int64_t stride);
+  std::string MaskedInside(LoopValueType type, int64_t step, const std::string& by_lanes);
   std::string ShuffledStore(LoopValueType type, int64_t stride);
   std::string Spelled(LoopValueType type);  // vector types are remembered
   std::string KeySlotFunction(ScalarType type);

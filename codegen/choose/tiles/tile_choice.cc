@@ -415,8 +415,8 @@ bool HasMaskedVectors(const Expression& expression, const DeviceDescription& dev
                std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
                  return SizeBytes(field.type) >= kLeastBytes;
                });
-           const bool has_boundary = buffer.boundary.kind != Boundary::Kind::kNone;
-           return !buffer.DependsOn(v) || (is_wide && !has_boundary);
+           const bool is_clamped = buffer.boundary.kind == Boundary::Kind::kClamp;
+           return !buffer.DependsOn(v) || (is_wide && !is_clamped);
          });
 }
 

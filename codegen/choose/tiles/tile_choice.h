@@ -56,7 +56,7 @@ double RunsOf(absl::Span<const int64_t> runs, size_t input);
 // Of a vector of the widest type that f's parameters and results are computed in.
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
 // Whether vectors along dimension v of all elements of the expression can be loaded and stored in
-// part, at no more cost than others. At boundaries that is done lane by lane.
+// part, at no more cost than others: where indices are clamped that is done lane by lane.
 bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device, int v);
 // Elements between the places of neighbours along dimension d.
 int64_t StrideAlong(const Buffer& buffer, int access, int d);

@@ -76,12 +76,20 @@ TEST(TileChoiceTest, ShortDimensionsAreOneVectorWhereLanesCanBeOff) {
   EXPECT_EQ(Best(padded, NumericsPolicy::kReassociate, WideDevice()).lanes, 7);
 }
 
-TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatEndWithoutABoundary) {
+TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatAreNotClamped) {
   const Expression padded = Shipped("conv_bn_relu.mdh", {{"Q", "7"}, {"K", "7"}});
   const int q = 2, k = 3;
   EXPECT_TRUE(HasMaskedVectors(padded, WideDevice(), k));
-  EXPECT_FALSE(HasMaskedVectors(padded, WideDevice(), q));
+  EXPECT_TRUE(HasMaskedVectors(padded, WideDevice(), q));
   EXPECT_FALSE(HasMaskedVectors(padded, Avx2Device(), k));
+  const Result<Expression> clamped = ParseExpression(R"(
+    rows<T = fp32 | I = 9, J = 7> :=
+      out_view<fp32>( y: (i,j) -> (i,j) ) o
+      md_hom<I,J>( f, (++, ++) ) o
+      inp_view<fp32>( x[I, J] else clamp: (i,j) -> (i, j - 1) )
+    where f(x) -> y { y = x })");
+  ASSERT_TRUE(clamped.ok()) << clamped.status();
+  EXPECT_FALSE(HasMaskedVectors(*clamped, WideDevice(), 1));
 }
 
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {

@@ -20,7 +20,7 @@ namespace {
 constexpr double kLoadsPerCycle = 2;
 constexpr double kInstructionsPerCycle = 4.5;
 constexpr double kLatency = 4;  // of a multiplication with addition
-constexpr double kSpillCycles = 2;
+constexpr double kSpillCycles = 3;
 constexpr double kSharedOperands = 6;
 constexpr double kLoopCycles = 1.5;  // an iteration
 

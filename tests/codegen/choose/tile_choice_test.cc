@@ -92,6 +92,25 @@ TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatAreNotClamped) {
   EXPECT_FALSE(HasMaskedVectors(*clamped, WideDevice(), 1));
 }
 
+// Results in all registers are kept in memory in turn while words are put together.
+TEST(TileChoiceTest, SumsOfBytesLeaveRegistersForWords) {
+  DeviceDescription device = WideDevice();
+  device.isa = "x86-64 avx512f avx512_vnni";
+  device.features = FeaturesOf(device);
+  for (const char* columns : {"512", "777", "1024"}) {
+    const Result<Expression> bytes = ParseExpression(
+        "bytes<| I = 16, J = 64, K = 512> := out_view<int32>( C: (i,j,k) -> (i,j) ) o "
+        "md_hom<I,J,K>( f, (++, ++, +) ) o "
+        "inp_view<uint8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) "
+        "where f(A, B) -> C { C = int32(A) * int32(B) }",
+        {{"J", columns}});
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    const TileChoice best = Best(*bytes, NumericsPolicy::kReassociate, device);
+    EXPECT_EQ(best.dot, 3) << columns;
+    EXPECT_LE(best.tile[0] * best.tile[1] / best.lanes, 28) << columns;
+  }
+}
+
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
   const Expression conv = Shipped("conv2d.mdh", {{"P", "224"}, {"Q", "224"}});
   const TileChoice best = Best(conv, NumericsPolicy::kReassociate);
@@ -195,18 +214,22 @@ where f(a, b) -> y { y = a * b }
   EXPECT_FALSE(Best(matvec, NumericsPolicy::kReassociate, WideDevice()).has_short_parts);
 }
 
-// 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points.
+// 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points; where zeros
+// add nothing, three vectors of 16.
 TEST(TileChoiceTest, FewerLanesAlongAReductionLeaveLessOver) {
-  const Expression batches = *ParseExpression(R"(
-batches :=
-  out_view<fp32>( y: (b,i,j,k) -> (b,i,j) ) o
-  md_hom<64,6,6,42>( f, (++, ++, ++, +) ) o
-  inp_view<fp32,fp32>( a: (b,i,j,k) -> (b,i,k), w: (b,i,j,k) -> (b,j,k) )
-where f(a, w) -> y { y = a * w }
-)");
-  const TileChoice best = Best(batches, NumericsPolicy::kReassociate, WideDevice());
-  EXPECT_EQ(best.vector_dimension, 3);
-  EXPECT_EQ(best.lanes, 8);
+  const auto lanes = [](const char* combine, const char* body) {
+    const Result<Expression> batches = ParseExpression(absl::StrCat(
+        "batches := out_view<fp32>( y: (b,i,j,k) -> (b,i,j) ) o md_hom<64,6,6,42>( f, (++, ++, "
+        "++, ",
+        combine, ") ) o inp_view<fp32,fp32>( a: (b,i,j,k) -> (b,i,k), w: (b,i,j,k) -> (b,j,k) ) ",
+        "where f(a, w) -> y { y = ", body, " }"));
+    EXPECT_TRUE(batches.ok()) << batches.status();
+    const TileChoice best = Best(*batches, NumericsPolicy::kReassociate, WideDevice());
+    EXPECT_EQ(best.vector_dimension, 3);
+    return best.lanes;
+  };
+  EXPECT_EQ(lanes("max", "a * w"), 8);
+  EXPECT_EQ(lanes("+", "a * w"), 16);
 }
 
 // Strips of 64 elements of fp64 would come from the second cache more slowly than they are used.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "codegen/choose/tiles/buffer_reuse.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
@@ -69,10 +70,5 @@ bool StoresRows(const Expression& expression, const SystemModel& model,
                 const TuningParameters& parameters);
 // Whether rows of a buffer along dimension v are as long as tiles: strips without being packed.
 bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice);
-// Bytes of a buffer that the points use at most: those of a part of a pipeline's dimensions less
-// than the buffer has.
-double BytesUsed(const Expression& expression, const Buffer& buffer);
-// How often each element of a buffer is read.
-double ReuseOf(const Expression& expression, const Buffer& buffer);
 
 }  // namespace mdh

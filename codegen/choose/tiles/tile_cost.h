@@ -69,6 +69,7 @@ class TileCost {
   bool IsBroadcast(const TileChoice& choice, int input) const;
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
+  bool CutsRows(const TileChoice& choice, int input) const;
   bool HasLanes(const TileChoice& choice, int input) const;
   double StepBytes(const TileChoice& choice, int input) const;
   double StepsAlong(const TileChoice& choice, int input) const;

@@ -111,6 +111,23 @@ TEST(TileChoiceTest, SumsOfBytesLeaveRegistersForWords) {
   }
 }
 
+// Windows that share no elements, of images that memory has: tiles take whole rows of channels, or
+// add to results while lines come one row after the other.
+TEST(TileChoiceTest, PoolingReadsRowsOfMemoryAsTheyLie) {
+  const auto best = [](const char* channels, const char* step) {
+    const Result<Expression> pooling = ParseExpression(absl::StrCat(
+        "pool<| P = 112, C = ", channels, "> := out_view<fp32>( y: (p,q,c,r,s) -> (p,q,c) ) o ",
+        "md_hom<P,P,C,2,2>( f, (++, ++, ++, max, max) ) o inp_view<fp32>( x: (p,q,c,r,s) -> (",
+        step, "*p + r, ", step, "*q + s, c) ) where f(x) -> y { y = x }"));
+    EXPECT_TRUE(pooling.ok()) << pooling.status();
+    return Best(*pooling, NumericsPolicy::kReassociate, WideDevice());
+  };
+  EXPECT_EQ(best("256", "2").tile[2], 256);
+  EXPECT_FALSE(best("256", "2").accumulates_in_output);
+  EXPECT_TRUE(best("500", "2").accumulates_in_output);
+  EXPECT_FALSE(best("500", "1").accumulates_in_output) << "rows are read again";
+}
+
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
   const Expression conv = Shipped("conv2d.mdh", {{"P", "224"}, {"Q", "224"}});
   const TileChoice best = Best(conv, NumericsPolicy::kReassociate);

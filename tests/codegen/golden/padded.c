@@ -69,9 +69,9 @@ static inline f32x8 mdh_inside1_f32x8(int condition, const float* p, int64_t fir
 #if defined(__AVX512VL__) && (defined(__clang__) || __GNUC__ >= 12) && !defined(__SANITIZE_ADDRESS__)
   typedef float words __attribute__((vector_size(32)));
   const f32x8 r = outside - (f32x8){0};
-  unsigned char m0 = mdh_inside_lanes(condition, first + (0), extent, 8);
+  unsigned char m0 = mdh_inside_lanes(condition, first, extent, 8);
   __asm__("" : "+r"(m0));
-  const f32x8 v0 = (f32x8)__builtin_ia32_loadups256_mask((const float*)p + (first + (0)), (words)r, m0);
+  const f32x8 v0 = (f32x8)__builtin_ia32_loadups256_mask((const float*)p + (first), (words)r, m0);
   return v0;
 #else
   if (!condition) return outside - (f32x8){0};

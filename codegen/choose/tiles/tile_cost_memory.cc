@@ -6,6 +6,7 @@
 
 #include "codegen/choose/tiles/tile_cost.h"
 #include "codegen/lower/tiles/staging.h"
+#include "codegen/program/shuffled_stride.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -55,9 +56,9 @@ int64_t TileCost::LinesKept(int64_t stride) const {
 bool TileCost::CutsRows(const TileChoice& choice, int input) const {
   const Input& in = inputs_[input];
   const int v = choice.vector_dimension;
-  if (v < 0 || choice.accumulates_in_output || in.strides.size() > 1 || in.strides[0][v] != 1)
-    return false;
-  return ReadsWindowsOnce(e_, *in.buffer) && choice.tile[v] < in.buffer->extents.back();
+  if (v < 0 || choice.accumulates_in_output || !ReadsWindowsOnce(e_, *in.buffer)) return false;
+  const int64_t step = in.strides[0][v];
+  return step >= 1 && step <= kFarthestShuffled && choice.tile[v] < e_.dimensions()[v].size;
 }
 
 // Rows of large inputs that are read a few bytes at a time, and too many at once.

@@ -254,23 +254,35 @@ std::string CPrelude::MaskedInside(LoopValueType type, int64_t step, const std::
       by_lanes);
 }
 
-std::string CPrelude::InsideLoadFunction(LoopValueType type, int64_t step, int64_t stride) {
-  const std::string vector = VectorType(type);
-  const bool is_masked =
-      stride == 1 && IsShuffledStride(step, type.lanes) && !MaskedMovesFor(type).load.empty();
-  const std::string name =
-      absl::StrCat(is_masked ? StemFor("mdh_inside", step) : "mdh_inside_", vector);
-  const std::string by_lanes = absl::Substitute(
+std::string CPrelude::InsideByLanes(LoopValueType type) {
+  return absl::Substitute(
       "  if (!condition) return outside - ($0){0};\n$1  $0 r;\n"
       "  for (int l = 0; l < $2; ++l) {\n    const int64_t i = first + l * step;\n"
       "    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n  return r;\n",
-      vector, NeighboursInside(type), type.lanes);
-  const std::string body = is_masked ? MaskedInside(type, step, by_lanes) : by_lanes;
+      VectorType(type), NeighboursInside(type), type.lanes);
+}
+
+bool CPrelude::CanMaskInside(LoopValueType type, int64_t step, int64_t stride) {
+  return stride == 1 && IsShuffledStride(step, type.lanes) && !MaskedMovesFor(type).load.empty();
+}
+
+std::string CPrelude::DefineInside(const std::string& name, LoopValueType type,
+                                   const std::string& body) {
   DefineFunction(name,
                  absl::Substitute("$0 $1(int condition, const $2* p, int64_t first, int64_t "
                                   "step, int64_t extent, int64_t stride, $2 outside) {\n$3}\n",
-                                  vector, name, CType(type.scalar, dialect_), body));
+                                  VectorType(type), name, CType(type.scalar, dialect_), body));
   return name;
+}
+
+std::string CPrelude::InsideLoadFunction(LoopValueType type) {
+  const std::string body = InsideByLanes(type);
+  return DefineInside("mdh_inside_" + VectorType(type), type, body);
+}
+
+std::string CPrelude::MaskedInsideFunction(LoopValueType type, int64_t step) {
+  const std::string body = MaskedInside(type, step, InsideByLanes(type));
+  return DefineInside(StemFor("mdh_inside", step) + VectorType(type), type, body);
 }
 
 // Functions on pointers to other than global memory have its name in theirs.

@@ -293,8 +293,10 @@ std::string CPrinter::PrintLanesInside(const ValueNode& node, const LoadInside& 
   if (!load.outside.has_value()) {
     return absl::StrCat(prelude_.ClampedLoadFunction(node.type), "(", lanes, ")");
   }
-  return absl::StrCat(prelude_.InsideLoadFunction(node.type, d.lane_step, d.stride), "(",
-                      inside.empty() ? "1" : inside, ", ", lanes, ", ",
+  const bool masks = !is_known(d) && CPrelude::CanMaskInside(node.type, d.lane_step, d.stride);
+  return absl::StrCat(masks ? prelude_.MaskedInsideFunction(node.type, d.lane_step)
+                            : prelude_.InsideLoadFunction(node.type),
+                      "(", inside.empty() ? "1" : inside, ", ", lanes, ", ",
                       CLiteral(*load.outside, dialect_), ")");
 }
 

@@ -125,7 +125,7 @@ class Ranking {
   // Whether strips along d are whole groups of neighbours only.
   bool HasGroupsAlong(const Buffer& buffer, int d) const {
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) return false;
+      if (LoneDimension(e_, buffer, static_cast<int>(x)) == d) return false;
     }
     return true;
   }

@@ -54,7 +54,9 @@ std::string Loads() {
     absl::StrAppend(&functions, "void ", FunctionName(load), "(const ", element,
                     "* p, int condition, int64_t first, ", element, "* r) { ",
                     prelude.StoreFunction(load.type, 1), "(r, ",
-                    prelude.InsideLoadFunction(load.type, load.step, load.stride),
+                    CPrelude::CanMaskInside(load.type, load.step, load.stride)
+                        ? prelude.MaskedInsideFunction(load.type, load.step)
+                        : prelude.InsideLoadFunction(load.type),
                     "(condition, p, first, ", load.step, ", ", kExtent, ", ", load.stride, ", ",
                     kOutside, ")); }\n");
   });

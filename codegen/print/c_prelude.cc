@@ -163,21 +163,6 @@ std::string CPrelude::ClampedLoadFunction(LoopValueType type) {
   return name;
 }
 
-std::string CPrelude::InsideLoadFunction(LoopValueType type) {
-  const std::string vector = VectorType(type);
-  const std::string name = absl::StrCat("mdh_inside_", vector);
-  DefineFunction(
-      name, absl::Substitute(
-                "$0 $1(int condition, const $2* p, int64_t first, int64_t step, "
-                "int64_t extent, int64_t stride, $2 outside) {\n"
-                "  if (!condition) return outside - ($0){0};\n$4  $0 r;\n"
-                "  for (int l = 0; l < $3; ++l) {\n    const int64_t i = first + l * step;\n"
-                "    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n"
-                "  return r;\n}\n",
-                vector, name, CType(type.scalar, dialect_), type.lanes, NeighboursInside(type)));
-  return name;
-}
-
 std::string CPrelude::SelectInsideFunction(LoopValueType type) {
   const std::string element = CType(type.scalar, dialect_);
   const std::string of_element = absl::StrCat("mdh_border_", ShortName(type.scalar));

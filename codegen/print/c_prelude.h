@@ -65,8 +65,11 @@ class CPrelude {
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
   std::string ClampedLoadFunction(LoopValueType type);
   // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
-  // condition holds, else `outside`.
+  // condition holds, else `outside`: all at once or lane by lane, or where elements that lie close
+  // to each other may be on both sides of an end of the row, by masks.
   std::string InsideLoadFunction(LoopValueType type);
+  std::string MaskedInsideFunction(LoopValueType type, int64_t step);
+  static bool CanMaskInside(LoopValueType type, int64_t step, int64_t stride);
   // (inside, elements, outside): the elements if they are inside of a buffer, else `outside`.
   std::string SelectInsideFunction(LoopValueType type);
   // An array of so many elements with this value, a gcc or clang extension.
@@ -177,6 +180,9 @@ class CPrelude {
                          int64_t stride, int off) const;
   std::string MaskedMove(LoopValueType type, int off, bool is_load);
   std::string ShuffledLoad(LoopValueType type, int64_t stride);
+  std::string InsideByLanes(LoopValueType type);
+  std::string MaskedInside(LoopValueType type, int64_t step, const std::string& by_lanes);
+  std::string DefineInside(const std::string& name, LoopValueType type, const std::string& body);
   std::string ShuffledStore(LoopValueType type, int64_t stride);
   std::string Spelled(LoopValueType type);  // vector types are remembered
   std::string KeySlotFunction(ScalarType type);

@@ -43,9 +43,9 @@ class Cover {
   const int64_t lanes_, stride_;
 };
 
-std::string Plus(int64_t offset) {
-  if (offset == 0) return "p";
-  return absl::StrCat("p ", offset < 0 ? "- " : "+ ", std::abs(offset));
+std::string Plus(absl::string_view from, int64_t offset) {
+  if (offset == 0) return std::string(from);
+  return absl::StrCat(from, offset < 0 ? " - " : " + ", std::abs(offset));
 }
 
 // Behind the number of an element; of neighbours there is no stride.
@@ -80,6 +80,14 @@ MaskedMoves MaskedMovesFor(LoopValueType type) {
 // An argument of theirs, for vectors of so many lanes.
 std::string Mask(int lanes, uint64_t bits) {
   return absl::StrCat("(unsigned ", lanes > 8 ? "short" : "char", ")", bits);
+}
+
+// Of a value that is first bound to a name; of up to 32 bytes hidden from gcc 12, which makes a
+// constant one a blend with all of the vector in memory.
+std::string NamedMask(absl::string_view name, int lanes, int bytes, absl::string_view value) {
+  const char* const type = lanes > 8 ? "short" : "char";
+  return absl::StrCat("  unsigned ", type, " ", name, " = ", value, ";\n",
+                      bytes == 64 ? "" : absl::StrCat("  __asm__(\"\" : \"+r\"(", name, "));\n"));
 }
 
 constexpr absl::string_view kHasShuffles = "(defined(__clang__) || __GNUC__ >= 12)";
@@ -119,7 +127,7 @@ std::string CPrelude::ShuffledLoad(LoopValueType type, int64_t stride) {
   std::string loads;
   for (int64_t v = 0; v < cover.vectors(); ++v) {
     absl::StrAppend(&loads, "  const ", vector, " v", v, " = *(const ", vector, "_unaligned*)(",
-                    Plus(cover.Start(v, /*stays_inside=*/true)), ");\n");
+                    Plus("p", cover.Start(v, /*stays_inside=*/true)), ");\n");
   }
   // The lanes of one vector more with each shuffle; a lane that is not there yet is any.
   std::string value = "v0";
@@ -157,7 +165,7 @@ std::string CPrelude::ShuffledStore(LoopValueType type, int64_t stride) {
     }
     std::string numbers;
     for (const int l : lanes) absl::StrAppend(&numbers, ", ", l);
-    const std::string at = Plus(cover.Start(v, /*stays_inside=*/false));
+    const std::string at = Plus("p", cover.Start(v, /*stays_inside=*/false));
     const std::string value = absl::StrCat("__builtin_shufflevector(x, x", numbers, ")");
     absl::StrAppend(&stores,
                     cover.vectors() == 1
@@ -187,8 +195,7 @@ std::string CPrelude::MaskedMove(LoopValueType type, int off, bool is_load) {
   const std::string mask = Mask(type.lanes, (uint64_t{1} << (type.lanes - off)) - 1);
   std::string on = "-1";
   for (int l = 1; l < type.lanes - off; ++l) on += ", -1";
-  const std::string hidden =
-      absl::StrCat("  unsigned char mask = ", mask, ";\n  __asm__(\"\" : \"+r\"(mask));\n");
+  const std::string hidden = NamedMask("mask", type.lanes, bytes, mask);
   const std::string move =
       !is_load  ? absl::Substitute("$0  $1(($2*)p, (words)x, $3);\n", is_long ? "" : hidden,
                                    masked.store, masked.element, is_long ? mask : "mask")
@@ -203,6 +210,79 @@ std::string CPrelude::MaskedMove(LoopValueType type, int off, bool is_load) {
                       ") && !defined(__SANITIZE_ADDRESS__)\n  typedef ", masked.element,
                       " words __attribute__((vector_size(", bytes, ")));\n", move, "#else\n",
                       by_lanes, "#endif\n");
+}
+
+// The vectors that cover all elements from the first to the last, as far as these are inside, and
+// the lanes of them.
+std::string CPrelude::MaskedInside(LoopValueType type, int64_t step, const std::string& by_lanes) {
+  const MaskedMoves masked = MaskedMovesFor(type);
+  const int bytes = SizeBytes(type.scalar) * type.lanes;
+  DefineFunction("mdh_inside_lanes",
+                 "unsigned mdh_inside_lanes(int condition, int64_t first, int64_t extent, int64_t "
+                 "lanes) {\n"
+                 "  const int64_t begin = first > 0 ? 0 : -first < lanes ? -first : lanes;\n"
+                 "  const int64_t left = extent - first;\n"
+                 "  const int64_t end = left < 0 ? 0 : left < lanes ? left : lanes;\n"
+                 "  return condition ? ((1u << end) - 1) & ~((1u << begin) - 1) : 0;\n}\n");
+  const Cover cover(type.lanes, step);
+  std::string loads, value = "v0";
+  for (int64_t v = 0; v < cover.vectors(); ++v) {
+    const std::string at = Plus("first", cover.Start(v, /*stays_inside=*/false));
+    const std::string mask =
+        absl::StrCat("mdh_inside_lanes(condition, ", at, ", extent, ", type.lanes, ")");
+    absl::StrAppend(&loads, NamedMask(absl::StrCat("m", v), type.lanes, bytes, mask), "  const ",
+                    VectorType(type), " v", v, " = (", VectorType(type), ")", masked.load,
+                    "((const ", masked.element, "*)p + (", at, "), (words)r, m", v, ");\n");
+    std::string numbers;
+    for (int l = 0; l < type.lanes; ++l) {
+      const Place place = cover.Find(l, /*stays_inside=*/false);
+      const int64_t before = v <= 1 ? place.lane : l;
+      absl::StrAppend(&numbers, ", ",
+                      place.vector < v || v == 0 ? before
+                      : place.vector == v        ? type.lanes + place.lane
+                                                 : -1);
+    }
+    const bool is_as_loaded = step == 1 || (v == 0 && cover.vectors() > 1);
+    if (!is_as_loaded)
+      value = absl::StrCat("__builtin_shufflevector(", value, ", v", v, numbers, ")");
+  }
+  return absl::Substitute(
+      "#if defined($0) && $1 && !defined(__SANITIZE_ADDRESS__)\n"
+      "  typedef $2 words __attribute__((vector_size($3)));\n  const $4 r = outside - ($4){0};\n"
+      "$5  return $6;\n#else\n$7#endif\n",
+      masked.feature, kHasShuffles, masked.element, bytes, VectorType(type), loads, value,
+      by_lanes);
+}
+
+std::string CPrelude::InsideByLanes(LoopValueType type) {
+  return absl::Substitute(
+      "  if (!condition) return outside - ($0){0};\n$1  $0 r;\n"
+      "  for (int l = 0; l < $2; ++l) {\n    const int64_t i = first + l * step;\n"
+      "    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n  return r;\n",
+      VectorType(type), NeighboursInside(type), type.lanes);
+}
+
+bool CPrelude::CanMaskInside(LoopValueType type, int64_t step, int64_t stride) {
+  return stride == 1 && IsShuffledStride(step, type.lanes) && !MaskedMovesFor(type).load.empty();
+}
+
+std::string CPrelude::DefineInside(const std::string& name, LoopValueType type,
+                                   const std::string& body) {
+  DefineFunction(name,
+                 absl::Substitute("$0 $1(int condition, const $2* p, int64_t first, int64_t "
+                                  "step, int64_t extent, int64_t stride, $2 outside) {\n$3}\n",
+                                  VectorType(type), name, CType(type.scalar, dialect_), body));
+  return name;
+}
+
+std::string CPrelude::InsideLoadFunction(LoopValueType type) {
+  const std::string body = InsideByLanes(type);
+  return DefineInside("mdh_inside_" + VectorType(type), type, body);
+}
+
+std::string CPrelude::MaskedInsideFunction(LoopValueType type, int64_t step) {
+  const std::string body = MaskedInside(type, step, InsideByLanes(type));
+  return DefineInside(StemFor("mdh_inside", step) + VectorType(type), type, body);
 }
 
 // Functions on pointers to other than global memory have its name in theirs.

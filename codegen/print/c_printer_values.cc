@@ -271,22 +271,33 @@ std::string CPrinter::PrintLaneInside(const LoadInside& load, int lane) {
 std::string CPrinter::PrintLanesInside(const ValueNode& node, const LoadInside& load,
                                        size_t along) {
   std::string start = load.pointer, inside;
+  const auto is_known = [](const LoadInside::Dimension& d) {
+    return d.is_inside && d.lane_step >= 0;
+  };
   for (size_t x = 0; x < load.dimensions.size(); ++x) {
-    if (x == along) continue;
     const LoadInside::Dimension& d = load.dimensions[x];
+    if (x == along && !is_known(d)) continue;
     const std::string arguments = absl::StrCat("(", PrintIndex(d.index), ", ", d.extent, ")");
-    absl::StrAppend(&start, " + mdh_clamp", arguments, Times(d.stride));
-    absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+    absl::StrAppend(&start, " + ",
+                    is_known(d) ? absl::StrCat("(", PrintIndex(d.index), ")")
+                                : absl::StrCat("mdh_clamp", arguments),
+                    Times(d.stride));
+    if (!is_known(d))
+      absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
   }
   if (load.constant != 0) absl::StrAppend(&start, " + ", load.constant);
   const LoadInside::Dimension& d = load.dimensions[along];
-  const std::string lanes = absl::StrCat(start, ", ", PrintIndex(d.index), ", ", d.lane_step, ", ",
-                                         d.extent, ", ", d.stride);
+  // Where all lanes are inside, a row begins with the first one.
+  const std::string lanes = absl::StrCat(start, ", ", is_known(d) ? "0" : PrintIndex(d.index), ", ",
+                                         d.lane_step, ", ", d.extent, ", ", d.stride);
   if (!load.outside.has_value()) {
     return absl::StrCat(prelude_.ClampedLoadFunction(node.type), "(", lanes, ")");
   }
-  return absl::StrCat(prelude_.InsideLoadFunction(node.type), "(", inside.empty() ? "1" : inside,
-                      ", ", lanes, ", ", CLiteral(*load.outside, dialect_), ")");
+  const bool masks = !is_known(d) && CPrelude::CanMaskInside(node.type, d.lane_step, d.stride);
+  return absl::StrCat(masks ? prelude_.MaskedInsideFunction(node.type, d.lane_step)
+                            : prelude_.InsideLoadFunction(node.type),
+                      "(", inside.empty() ? "1" : inside, ", ", lanes, ", ",
+                      CLiteral(*load.outside, dialect_), ")");
 }
 
 std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& value) {

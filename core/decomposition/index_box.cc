@@ -24,8 +24,22 @@ IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points) {
   return box;
 }
 
-int StripDimension(const Expression& expression, const Buffer& buffer, int x) {
+int LoneDimension(const Expression& expression, const Buffer& buffer, int x) {
+  const std::vector<int64_t>& all = buffer.accesses[0].indices[x].coefficients;
   const int plain = PlainDimension(buffer, x);
+  if (plain >= 0 || buffer.accesses.size() > 1 || buffer.accesses[0].indices[x].constant != 0)
+    return plain;
+  int lone = -1;
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (all[d] == 0 || expression.dimensions()[d].size == 1) continue;
+    if (all[d] != 1 || lone >= 0) return -1;
+    lone = d;
+  }
+  return lone;
+}
+
+int StripDimension(const Expression& expression, const Buffer& buffer, int x) {
+  const int plain = LoneDimension(expression, buffer, x);
   if (plain >= 0 || buffer.accesses.size() > 1) return plain;
   const AffineIndex& index = buffer.accesses[0].indices[x];
   const auto along = std::ranges::find(index.coefficients, 1);

@@ -254,7 +254,7 @@ class Validator {
                     b, "strips");
     }
     const int along = StripDimension(e_, buffer, input.strip_dimension);
-    const bool is_plain = PlainDimension(buffer, input.strip_dimension) == along;
+    const bool is_plain = LoneDimension(e_, buffer, input.strip_dimension) == along;
     const bool is_whole = p_.tile[InnermostMemoryLayer(m_)][along] == e_.dimensions()[along].size;
     if (!is_plain && (!is_whole || p_.dot != 0)) {
       return AtWord(InvalidParameters("strips of ", buffer.name, " are groups of ",

@@ -248,7 +248,7 @@ void RegisterDecompositions::LimitGroups(int b) {
   const Formula strip = builder_.At(staging_[b].strip);
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
     const int d = StripDimension(e_, buffer, x);
-    if (!HasStrips(buffer, x) || PlainDimension(buffer, x) == d) continue;
+    if (!HasStrips(buffer, x) || LoneDimension(e_, buffer, x) == d) continue;
     Formula is_whole = RegisterTile(d) >= p_.size(d);
     if (has_choice("dot")) is_whole = is_whole && ChoiceCode("dot") == 0;
     builder_.Require(absl::StrCat("strips of ", buffer.name, " are groups of ", p_.name(d)),

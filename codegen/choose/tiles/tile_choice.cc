@@ -20,7 +20,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kMaxLaneVectors = 8;
+constexpr int64_t kMaxLaneVectors = 8, kMostOfWholeRow = 16;
 constexpr size_t kMaxRowDimensions = 4;
 constexpr int64_t kMostTileRows = 16;
 constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
@@ -125,7 +125,7 @@ class Ranking {
   // Whether strips along d are whole groups of neighbours only.
   bool HasGroupsAlong(const Buffer& buffer, int d) const {
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      if (PlainDimension(buffer, static_cast<int>(x)) == d) return false;
+      if (LoneDimension(e_, buffer, static_cast<int>(x)) == d) return false;
     }
     return true;
   }
@@ -182,8 +182,23 @@ class Ranking {
     for (int64_t vectors = 1; vectors <= kMaxLaneVectors; ++vectors) {
       choice.tile[v] = std::min(size(v), vectors * choice.lanes);
       TryRows(choice.tile[v] == size(v) ? choice : WithoutGroups(choice));
-      if (choice.tile[v] == size(v)) break;
+      if (choice.tile[v] == size(v)) return;
     }
+    if (!ReadsWindowsFromMemory()) return;
+    if (size(v) <= kMostOfWholeRow * choice.lanes) {
+      choice.tile[v] = size(v);
+      TryRows(choice);
+    } else if (!is_ordered_ && !e_.finishes_results()) {
+      choice.accumulates_in_output = true;
+      Add(choice);
+    }
+  }
+
+  // Of which the lines should come row by row.
+  bool ReadsWindowsFromMemory() const {
+    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
+      return buffer.size_bytes() > device_.l2_bytes && ReadsWindowsOnce(e_, buffer);
+    });
   }
 
   // What is packed but groups of which the tile has a part.
@@ -415,8 +430,8 @@ bool HasMaskedVectors(const Expression& expression, const DeviceDescription& dev
                std::ranges::all_of(buffer.type.fields(), [](const ElementType::Field& field) {
                  return SizeBytes(field.type) >= kLeastBytes;
                });
-           const bool has_boundary = buffer.boundary.kind != Boundary::Kind::kNone;
-           return !buffer.DependsOn(v) || (is_wide && !has_boundary);
+           const bool is_clamped = buffer.boundary.kind == Boundary::Kind::kClamp;
+           return !buffer.DependsOn(v) || (is_wide && !is_clamped);
          });
 }
 
@@ -450,23 +465,6 @@ bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice) {
   const int64_t points = choice.tile[v];
   return choice.dot == 0 && StrideAlong(buffer, 0, v) == 1 && buffer.extents.back() == points &&
          points % choice.lanes == 0;
-}
-
-double BytesUsed(const Expression& expression, const Buffer& buffer) {
-  double elements = static_cast<double>(buffer.accesses.size());
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (buffer.DependsOn(d)) elements *= static_cast<double>(expression.dimensions()[d].size);
-  }
-  return std::min(elements * buffer.type.size_bytes(), static_cast<double>(buffer.size_bytes()));
-}
-
-double ReuseOf(const Expression& expression, const Buffer& buffer) {
-  double points = 1;
-  for (const Dimension& dimension : expression.dimensions()) {
-    points *= static_cast<double>(dimension.size);
-  }
-  return points * static_cast<double>(buffer.accesses.size()) /
-         static_cast<double>(buffer.elements());
 }
 
 std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,

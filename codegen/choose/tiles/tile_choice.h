@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "codegen/choose/tiles/buffer_reuse.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
@@ -56,7 +57,7 @@ double RunsOf(absl::Span<const int64_t> runs, size_t input);
 // Of a vector of the widest type that f's parameters and results are computed in.
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
 // Whether vectors along dimension v of all elements of the expression can be loaded and stored in
-// part, at no more cost than others. At boundaries that is done lane by lane.
+// part, at no more cost than others: where indices are clamped that is done lane by lane.
 bool HasMaskedVectors(const Expression& expression, const DeviceDescription& device, int v);
 // Elements between the places of neighbours along dimension d.
 int64_t StrideAlong(const Buffer& buffer, int access, int d);
@@ -69,10 +70,5 @@ bool StoresRows(const Expression& expression, const SystemModel& model,
                 const TuningParameters& parameters);
 // Whether rows of a buffer along dimension v are as long as tiles: strips without being packed.
 bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice);
-// Bytes of a buffer that the points use at most: those of a part of a pipeline's dimensions less
-// than the buffer has.
-double BytesUsed(const Expression& expression, const Buffer& buffer);
-// How often each element of a buffer is read.
-double ReuseOf(const Expression& expression, const Buffer& buffer);
 
 }  // namespace mdh

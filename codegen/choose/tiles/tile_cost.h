@@ -35,7 +35,10 @@ class TileCost {
   double Operations(const TileChoice& choice) const;
 
  private:
-  static constexpr int64_t kPageBytes = 4096;  // what is fetched ahead ends with it
+  static constexpr int64_t kPageBytes = 4096;       // what is fetched ahead ends with it
+  static constexpr double kArithmeticPerCycle = 2;  // vectors, of a core that is wide enough
+  static constexpr double kTileCycles = 12;         // of starting and ending a tile
+  static constexpr double kGatherPerLane = 1.5;
 
   // What is constant of an input.
   struct Input {
@@ -66,6 +69,7 @@ class TileCost {
   bool IsBroadcast(const TileChoice& choice, int input) const;
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
+  bool CutsRows(const TileChoice& choice, int input) const;
   bool HasLanes(const TileChoice& choice, int input) const;
   double StepBytes(const TileChoice& choice, int input) const;
   double StepsAlong(const TileChoice& choice, int input) const;
@@ -100,9 +104,10 @@ class TileCost {
   const CacheParts parts_;
   const ReachedShare reached_;
   std::optional<NarrowReduction> narrow_;
-  double combine_operations_;  // of one combination
-  double operations_;          // per point, of f as it is written
-  bool has_slow_halves_;       // dot instructions of vectors of bf16 are slow
+  std::vector<bool> rests_have_lanes_;  // per dimension, if it has the lanes
+  double combine_operations_;           // of one combination
+  double operations_;                   // per point, of f as it is written
+  bool has_slow_halves_;                // dot instructions of vectors of bf16 are slow
   std::optional<FactorOrder> factors_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

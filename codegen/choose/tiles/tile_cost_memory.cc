@@ -6,6 +6,7 @@
 
 #include "codegen/choose/tiles/tile_cost.h"
 #include "codegen/lower/tiles/staging.h"
+#include "codegen/program/shuffled_stride.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -18,6 +19,7 @@ constexpr double kTransposedVector = 1.3;  // its load, its store, or a shuffle 
 constexpr double kPackedLineCycles = 2;    // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
+constexpr double kCutRowCycles = 6;      // a line, of rows of which tiles jump from part to part
 constexpr double kLoneStreamCycles = 2;  // a line, for half as many rows at a time
 constexpr int64_t kL2Ways = 16;
 constexpr double kL2BytesPerCycle = 30, kFarBytesPerCycle = 10;
@@ -47,6 +49,16 @@ int64_t TileCost::LinesKept(int64_t stride) const {
   const int64_t line = device_.cache_line_bytes;
   const int64_t way = std::max(line, device_.l2_bytes / kL2Ways);
   return kL2Ways * (way / std::max(line, std::gcd(stride, way)));
+}
+
+// Whether steps along the windows of an input that memory has, and of which each element is in one
+// window, go from part to part of its rows: what fetches lines ahead follows whole rows.
+bool TileCost::CutsRows(const TileChoice& choice, int input) const {
+  const Input& in = inputs_[input];
+  const int v = choice.vector_dimension;
+  if (v < 0 || choice.accumulates_in_output || !ReadsWindowsOnce(e_, *in.buffer)) return false;
+  const int64_t step = in.strides[0][v];
+  return step >= 1 && step <= kFarthestShuffled && choice.tile[v] < e_.dimensions()[v].size;
 }
 
 // Rows of large inputs that are read a few bytes at a time, and too many at once.
@@ -87,6 +99,7 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     // The rows of stencils were read a row or a plane before.
     const double streams = input.strides.size() > 1 ? 1 : Streams(choice, b);
     if (streams > kFewStreams) cycles += lines * kStreamCycles * (streams / kFewStreams - 1);
+    if (CutsRows(choice, b)) cycles += lines * kCutRowCycles;
     // What is fetched ahead of one long row is too little for memory to be busy.
     const bool is_once = input.strides.size() == 1 && input.reuse < kLeastReuseOfShortParts;
     const bool is_along_rows = v >= 0 && e_.is_reduction(v) && input.strides[0][v] == 1 &&

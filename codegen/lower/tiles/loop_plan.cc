@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/tiles/reduced_rest.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/index_box.h"
@@ -61,6 +62,8 @@ void LoopPlan::PlanLoops() {
   narrow_reduction_ = NarrowReductionOf(expression());
   if (!ReducesNarrowVectors(narrow_reduction_, expression(), vector_dimension_, lanes_))
     narrow_reduction_.reset();
+  rests_have_lanes_ =
+      lanes_ > 1 && !narrow_reduction_ && AddNothingAsZeros(expression(), vector_dimension_);
   dot_ = DotOf(expression(), p);
   if (dot_) dot_sides_ = SidesOf(expression(), *dot_, vector_dimension_);
   if (dot_ && dot_->on_tiles()) {
@@ -289,6 +292,10 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
     if (overlaps) {
       add(std::min(offset, points - width), width);
       continue;
+    }
+    if (width > points - offset && is_reduction(d) && rests_have_lanes_) {
+      pieces.push_back({offset, width, 1, static_cast<int>(width - (points - offset))});
+      break;
     }
     // Narrower vectors for the rest; single points along a reduction, whose results would need
     // accumulators of their own for every width.

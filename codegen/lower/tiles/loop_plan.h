@@ -112,7 +112,7 @@ class LoopPlan {
   // Points of a whole vector, which has lanes that are off if these are no power of two.
   int lanes() const { return lanes_; }
   // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
-  // the one before.
+  // the one before, or along a reduction have lanes that are off and add nothing.
   std::vector<TilePiece> Pieces(int d, int64_t points) const;
 
   // How dot instructions compute what the tile does, and from which operands; nullptr: they do not.
@@ -215,6 +215,7 @@ class LoopPlan {
   std::vector<std::vector<LastTile>> last_tiles_;
   int vector_dimension_ = -1;
   int lanes_ = 1;
+  bool rests_have_lanes_ = false;
   std::optional<NarrowReduction> narrow_reduction_;
   std::optional<OutsideProducts> outside_products_;
   std::optional<ScalarFunction> function_;

@@ -9,6 +9,7 @@
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/index_box.h"
 
 namespace mdh {
 namespace {
@@ -164,7 +165,7 @@ class PackingBuilder {
 
   bool HasPlainStrips() const {
     return copy_.strip_of >= 0 && lanes_of_ == copy_.strip_dimension &&
-           PlainDimension(buffer_, lanes_of_) == copy_.strip_of;
+           LoneDimension(plan_.expression(), buffer_, lanes_of_) == copy_.strip_of;
   }
 
   // What the last strip has of its dimension; 0: all.

@@ -259,33 +259,17 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
                     place.lanes == 1 ? 0 : place.lane_steps[x]);
   }
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
-  const LoopValue value =
-      place.lanes > 1 && point.off() > 0
-          ? LanesThatAreOn(parameter, place, point.off())
-          : LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, place.indices,
-                            place.lane_steps, place.lanes, InsideOfAll(plan_.expression(), ref));
+  // Lanes that are off are of no point, perhaps not even of the buffer: they are looked up, too.
+  std::vector<bool> inside = InsideOfAll(plan_.expression(), ref);
+  for (size_t x = 0; x < inside.size(); ++x) {
+    if (place.lanes > 1 && point.off() > 0 && place.lane_steps[x] != 0) inside[x] = false;
+  }
+  const LoopValue value = LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field,
+                                          place.indices, place.lane_steps, place.lanes, inside);
   const std::string variable = names_.Unique(
       absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});
   return loads_[key] = MakeNamed(variable, value->type);
-}
-
-// One by one: those behind them are of no point, perhaps not even of the buffer.
-LoopValue TileInputs::LanesThatAreOn(int parameter, const InsidePlace& place, int off) const {
-  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
-  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
-  std::vector<LoopValue> lanes;
-  for (int l = 0; l < place.lanes - off; ++l) {
-    std::vector<Index> indices;
-    for (size_t x = 0; x < place.indices.size(); ++x) {
-      indices.push_back(place.indices[x] + Index(l * place.lane_steps[x]));
-    }
-    lanes.push_back(LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, indices, {},
-                                    /*lanes=*/1, InsideOfAll(plan_.expression(), ref)));
-  }
-  const ScalarType type = lanes[0]->type.scalar;
-  lanes.resize(static_cast<size_t>(place.lanes), MakeLiteral(ScalarValue::Zero(type)));
-  return MakeJoinLanes(std::move(lanes));
 }
 
 // Of the point, `further` points further along a dimension.

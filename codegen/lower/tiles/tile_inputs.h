@@ -81,7 +81,6 @@ class TileInputs {
   };
   InsidePlace PlaceInside(int parameter, const TilePoint& point, int dimension,
                           int64_t further) const;
-  LoopValue LanesThatAreOn(int parameter, const InsidePlace& place, int off) const;
   LoopValue LoadIndex(int dimension, const TilePoint& point) const;
   LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
   void Request(const Address& address, const std::string& base, const Index& at, int64_t offset,

@@ -352,6 +352,26 @@ TEST(DefaultParametersTest, RowsOfWindowsAreWhole) {
   EXPECT_LT(channels("100000"), 100000);  // caches would keep no other row
 }
 
+// As those of convolutions that are said to be depthwise: tiles have lanes along channels, and the
+// filters, whose channels are far apart, are packed in strips of them.
+TEST(DefaultParametersTest, FiltersOfGroupsWithOneChannelArePacked) {
+  DeviceDescription device = Cpu();
+  device.cores = 1;
+  const SystemModel model = OpenMpSimdRegistersModel();
+  for (const char* groups : {"64", "200"}) {
+    const Result<Expression> grouped = ParseExpression(
+        "m<| G = 1, K = 1, C = 1> := out_view<fp32>( y: (p,q,g,k,r,s,c) -> (p,q,K*g+k) ) o "
+        "md_hom<56,56,G,K,3,3,C>( f, (++, ++, ++, ++, +, +, +) ) o inp_view<fp32,fp32>( "
+        "x: (p,q,g,k,r,s,c) -> (p+r,q+s,C*g+c), w: (p,q,g,k,r,s,c) -> (K*g+k,r,s,c) ) "
+        "where f(x, w) -> y { y = x * w }",
+        {{"G", groups}});
+    ASSERT_TRUE(grouped.ok()) << grouped.status();
+    const TuningParameters p = DefaultParameters(*grouped, model, device);
+    EXPECT_EQ(LaneDimension(model, p), 2) << groups;
+    EXPECT_EQ(p.inputs[1].strip_dimension, 0) << groups << ": " << ToText(p);
+  }
+}
+
 // Strips of bytes that few rows use once: of as many points as there are pages that are found fast.
 TEST(DefaultParametersTest, NarrowStripsThatAreUsedOnceAreOfFewPages) {
   DeviceDescription device = Cpu();

@@ -76,12 +76,56 @@ TEST(TileChoiceTest, ShortDimensionsAreOneVectorWhereLanesCanBeOff) {
   EXPECT_EQ(Best(padded, NumericsPolicy::kReassociate, WideDevice()).lanes, 7);
 }
 
-TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatEndWithoutABoundary) {
+TEST(TileChoiceTest, LanesThatAreOffAreOfBuffersThatAreNotClamped) {
   const Expression padded = Shipped("conv_bn_relu.mdh", {{"Q", "7"}, {"K", "7"}});
   const int q = 2, k = 3;
   EXPECT_TRUE(HasMaskedVectors(padded, WideDevice(), k));
-  EXPECT_FALSE(HasMaskedVectors(padded, WideDevice(), q));
+  EXPECT_TRUE(HasMaskedVectors(padded, WideDevice(), q));
   EXPECT_FALSE(HasMaskedVectors(padded, Avx2Device(), k));
+  const Result<Expression> clamped = ParseExpression(R"(
+    rows<T = fp32 | I = 9, J = 7> :=
+      out_view<fp32>( y: (i,j) -> (i,j) ) o
+      md_hom<I,J>( f, (++, ++) ) o
+      inp_view<fp32>( x[I, J] else clamp: (i,j) -> (i, j - 1) )
+    where f(x) -> y { y = x })");
+  ASSERT_TRUE(clamped.ok()) << clamped.status();
+  EXPECT_FALSE(HasMaskedVectors(*clamped, WideDevice(), 1));
+}
+
+// Results in all registers are kept in memory in turn while words are put together.
+TEST(TileChoiceTest, SumsOfBytesLeaveRegistersForWords) {
+  DeviceDescription device = WideDevice();
+  device.isa = "x86-64 avx512f avx512_vnni";
+  device.features = FeaturesOf(device);
+  for (const char* columns : {"512", "777", "1024"}) {
+    const Result<Expression> bytes = ParseExpression(
+        "bytes<| I = 16, J = 64, K = 512> := out_view<int32>( C: (i,j,k) -> (i,j) ) o "
+        "md_hom<I,J,K>( f, (++, ++, +) ) o "
+        "inp_view<uint8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) "
+        "where f(A, B) -> C { C = int32(A) * int32(B) }",
+        {{"J", columns}});
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    const TileChoice best = Best(*bytes, NumericsPolicy::kReassociate, device);
+    EXPECT_EQ(best.dot, 3) << columns;
+    EXPECT_LE(best.tile[0] * best.tile[1] / best.lanes, 28) << columns;
+  }
+}
+
+// Windows that share no elements, of images that memory has: tiles take whole rows of channels, or
+// add to results while lines come one row after the other.
+TEST(TileChoiceTest, PoolingReadsRowsOfMemoryAsTheyLie) {
+  const auto best = [](const char* channels, const char* step) {
+    const Result<Expression> pooling = ParseExpression(absl::StrCat(
+        "pool<| P = 112, C = ", channels, "> := out_view<fp32>( y: (p,q,c,r,s) -> (p,q,c) ) o ",
+        "md_hom<P,P,C,2,2>( f, (++, ++, ++, max, max) ) o inp_view<fp32>( x: (p,q,c,r,s) -> (",
+        step, "*p + r, ", step, "*q + s, c) ) where f(x) -> y { y = x }"));
+    EXPECT_TRUE(pooling.ok()) << pooling.status();
+    return Best(*pooling, NumericsPolicy::kReassociate, WideDevice());
+  };
+  EXPECT_EQ(best("256", "2").tile[2], 256);
+  EXPECT_FALSE(best("256", "2").accumulates_in_output);
+  EXPECT_TRUE(best("500", "2").accumulates_in_output);
+  EXPECT_FALSE(best("500", "1").accumulates_in_output) << "rows are read again";
 }
 
 TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
@@ -187,18 +231,22 @@ where f(a, b) -> y { y = a * b }
   EXPECT_FALSE(Best(matvec, NumericsPolicy::kReassociate, WideDevice()).has_short_parts);
 }
 
-// 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points.
+// 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points; where zeros
+// add nothing, three vectors of 16.
 TEST(TileChoiceTest, FewerLanesAlongAReductionLeaveLessOver) {
-  const Expression batches = *ParseExpression(R"(
-batches :=
-  out_view<fp32>( y: (b,i,j,k) -> (b,i,j) ) o
-  md_hom<64,6,6,42>( f, (++, ++, ++, +) ) o
-  inp_view<fp32,fp32>( a: (b,i,j,k) -> (b,i,k), w: (b,i,j,k) -> (b,j,k) )
-where f(a, w) -> y { y = a * w }
-)");
-  const TileChoice best = Best(batches, NumericsPolicy::kReassociate, WideDevice());
-  EXPECT_EQ(best.vector_dimension, 3);
-  EXPECT_EQ(best.lanes, 8);
+  const auto lanes = [](const char* combine, const char* body) {
+    const Result<Expression> batches = ParseExpression(absl::StrCat(
+        "batches := out_view<fp32>( y: (b,i,j,k) -> (b,i,j) ) o md_hom<64,6,6,42>( f, (++, ++, "
+        "++, ",
+        combine, ") ) o inp_view<fp32,fp32>( a: (b,i,j,k) -> (b,i,k), w: (b,i,j,k) -> (b,j,k) ) ",
+        "where f(a, w) -> y { y = ", body, " }"));
+    EXPECT_TRUE(batches.ok()) << batches.status();
+    const TileChoice best = Best(*batches, NumericsPolicy::kReassociate, WideDevice());
+    EXPECT_EQ(best.vector_dimension, 3);
+    return best.lanes;
+  };
+  EXPECT_EQ(lanes("max", "a * w"), 8);
+  EXPECT_EQ(lanes("+", "a * w"), 16);
 }
 
 // Strips of 64 elements of fp64 would come from the second cache more slowly than they are used.

@@ -66,6 +66,15 @@ static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*
 #else
 #define MDH_KEEP_32(x)
 #endif
+static inline f32x8 load_first4_f32x8(const float* p) {
+#if defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
+  typedef float words __attribute__((vector_size(32)));
+  typedef int masks __attribute__((vector_size(32)));
+  return (f32x8)__builtin_ia32_maskloadps256((const words*)p, (masks){-1, -1, -1, -1});
+#else
+  return (f32x8){p[0], p[1], p[2], p[3]};
+#endif
+}
 static inline f32x8 lower8by8_f32x8(f32x8 x, f32x8 y) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
@@ -134,14 +143,6 @@ static inline void tile_j8(const float* restrict A, const float* restrict B, flo
   f32x8 C_j5 = splat_f32x8(0.0f);
   f32x8 C_j6 = splat_f32x8(0.0f);
   f32x8 C_j7 = splat_f32x8(0.0f);
-  float C_j0_s = 0.0f;
-  float C_j1_s = 0.0f;
-  float C_j2_s = 0.0f;
-  float C_j3_s = 0.0f;
-  float C_j4_s = 0.0f;
-  float C_j5_s = 0.0f;
-  float C_j6_s = 0.0f;
-  float C_j7_s = 0.0f;
   for (int64_t k = 0; k + 8 <= 68; k += 8) {
     const int64_t A_at = i * 68 + k;
     f32x8 A_0 = load_f32x8(A + A_at);
@@ -167,75 +168,25 @@ static inline void tile_j8(const float* restrict A, const float* restrict B, flo
   if (1) {
     const int64_t k = 64;
     const int64_t A_at_1 = i * 68 + k;
-    const float A_0_1 = A[A_at_1];
+    f32x8 A_0_1 = load_first4_f32x8(A + A_at_1);
+    MDH_KEEP_32(A_0_1);
     const int64_t B_at_1 = j * 68 + k;
-    const float B_0_8 = B[B_at_1];
-    C_j0_s += A_0_1 * B_0_8;
-    const float B_0_9 = B[B_at_1 + 68];
-    C_j1_s += A_0_1 * B_0_9;
-    const float B_0_10 = B[B_at_1 + 136];
-    C_j2_s += A_0_1 * B_0_10;
-    const float B_0_11 = B[B_at_1 + 204];
-    C_j3_s += A_0_1 * B_0_11;
-    const float B_0_12 = B[B_at_1 + 272];
-    C_j4_s += A_0_1 * B_0_12;
-    const float B_0_13 = B[B_at_1 + 340];
-    C_j5_s += A_0_1 * B_0_13;
-    const float B_0_14 = B[B_at_1 + 408];
-    C_j6_s += A_0_1 * B_0_14;
-    const float B_0_15 = B[B_at_1 + 476];
-    C_j7_s += A_0_1 * B_0_15;
-    const float A_0_2 = A[A_at_1 + 1];
-    const float B_0_16 = B[B_at_1 + 1];
-    C_j0_s += A_0_2 * B_0_16;
-    const float B_0_17 = B[B_at_1 + 69];
-    C_j1_s += A_0_2 * B_0_17;
-    const float B_0_18 = B[B_at_1 + 137];
-    C_j2_s += A_0_2 * B_0_18;
-    const float B_0_19 = B[B_at_1 + 205];
-    C_j3_s += A_0_2 * B_0_19;
-    const float B_0_20 = B[B_at_1 + 273];
-    C_j4_s += A_0_2 * B_0_20;
-    const float B_0_21 = B[B_at_1 + 341];
-    C_j5_s += A_0_2 * B_0_21;
-    const float B_0_22 = B[B_at_1 + 409];
-    C_j6_s += A_0_2 * B_0_22;
-    const float B_0_23 = B[B_at_1 + 477];
-    C_j7_s += A_0_2 * B_0_23;
-    const float A_0_3 = A[A_at_1 + 2];
-    const float B_0_24 = B[B_at_1 + 2];
-    C_j0_s += A_0_3 * B_0_24;
-    const float B_0_25 = B[B_at_1 + 70];
-    C_j1_s += A_0_3 * B_0_25;
-    const float B_0_26 = B[B_at_1 + 138];
-    C_j2_s += A_0_3 * B_0_26;
-    const float B_0_27 = B[B_at_1 + 206];
-    C_j3_s += A_0_3 * B_0_27;
-    const float B_0_28 = B[B_at_1 + 274];
-    C_j4_s += A_0_3 * B_0_28;
-    const float B_0_29 = B[B_at_1 + 342];
-    C_j5_s += A_0_3 * B_0_29;
-    const float B_0_30 = B[B_at_1 + 410];
-    C_j6_s += A_0_3 * B_0_30;
-    const float B_0_31 = B[B_at_1 + 478];
-    C_j7_s += A_0_3 * B_0_31;
-    const float A_0_4 = A[A_at_1 + 3];
-    const float B_0_32 = B[B_at_1 + 3];
-    C_j0_s += A_0_4 * B_0_32;
-    const float B_0_33 = B[B_at_1 + 71];
-    C_j1_s += A_0_4 * B_0_33;
-    const float B_0_34 = B[B_at_1 + 139];
-    C_j2_s += A_0_4 * B_0_34;
-    const float B_0_35 = B[B_at_1 + 207];
-    C_j3_s += A_0_4 * B_0_35;
-    const float B_0_36 = B[B_at_1 + 275];
-    C_j4_s += A_0_4 * B_0_36;
-    const float B_0_37 = B[B_at_1 + 343];
-    C_j5_s += A_0_4 * B_0_37;
-    const float B_0_38 = B[B_at_1 + 411];
-    C_j6_s += A_0_4 * B_0_38;
-    const float B_0_39 = B[B_at_1 + 479];
-    C_j7_s += A_0_4 * B_0_39;
+    const f32x8 B_0_8 = load_first4_f32x8(B + B_at_1);
+    C_j0 += A_0_1 * B_0_8;
+    const f32x8 B_0_9 = load_first4_f32x8(B + B_at_1 + 68);
+    C_j1 += A_0_1 * B_0_9;
+    const f32x8 B_0_10 = load_first4_f32x8(B + B_at_1 + 136);
+    C_j2 += A_0_1 * B_0_10;
+    const f32x8 B_0_11 = load_first4_f32x8(B + B_at_1 + 204);
+    C_j3 += A_0_1 * B_0_11;
+    const f32x8 B_0_12 = load_first4_f32x8(B + B_at_1 + 272);
+    C_j4 += A_0_1 * B_0_12;
+    const f32x8 B_0_13 = load_first4_f32x8(B + B_at_1 + 340);
+    C_j5 += A_0_1 * B_0_13;
+    const f32x8 B_0_14 = load_first4_f32x8(B + B_at_1 + 408);
+    C_j6 += A_0_1 * B_0_14;
+    const f32x8 B_0_15 = load_first4_f32x8(B + B_at_1 + 476);
+    C_j7 += A_0_1 * B_0_15;
   }
   const f32x8 t = lower8by8_f32x8(C_j0, C_j4) + upper8by8_f32x8(C_j0, C_j4);
   const f32x8 t_1 = lower8by8_f32x8(C_j1, C_j5) + upper8by8_f32x8(C_j1, C_j5);
@@ -243,9 +194,7 @@ static inline void tile_j8(const float* restrict A, const float* restrict B, flo
   const f32x8 t_3 = lower8by8_f32x8(C_j2, C_j6) + upper8by8_f32x8(C_j2, C_j6);
   const f32x8 t_4 = lower8by8_f32x8(C_j3, C_j7) + upper8by8_f32x8(C_j3, C_j7);
   const f32x8 t_5 = lower4by4_f32x8(t_3, t_4) + upper4by4_f32x8(t_3, t_4);
-  const f32x8 t_6 = lower2by4_f32x8(t_2, t_5) + upper2by4_f32x8(t_2, t_5);
-  const f32x8 t_7 = (f32x8){C_j0_s, C_j1_s, C_j2_s, C_j3_s, C_j4_s, C_j5_s, C_j6_s, C_j7_s};
-  f32x8 C_j0_total = t_6 + t_7;
+  f32x8 C_j0_total = lower2by4_f32x8(t_2, t_5) + upper2by4_f32x8(t_2, t_5);
   store_f32x8(C + i * 500 + j, C_j0_total);
 }
 
@@ -254,10 +203,6 @@ static inline void tile_j4(const float* restrict A, const float* restrict B, flo
   f32x8 C_j1 = splat_f32x8(0.0f);
   f32x8 C_j2 = splat_f32x8(0.0f);
   f32x8 C_j3 = splat_f32x8(0.0f);
-  float C_j0_s = 0.0f;
-  float C_j1_s = 0.0f;
-  float C_j2_s = 0.0f;
-  float C_j3_s = 0.0f;
   for (int64_t k = 0; k + 8 <= 68; k += 8) {
     const int64_t A_at = i * 68 + k;
     f32x8 A_0 = load_f32x8(A + A_at);
@@ -275,50 +220,22 @@ static inline void tile_j4(const float* restrict A, const float* restrict B, flo
   if (1) {
     const int64_t k = 64;
     const int64_t A_at_1 = i * 68 + k;
-    const float A_0_1 = A[A_at_1];
+    f32x8 A_0_1 = load_first4_f32x8(A + A_at_1);
+    MDH_KEEP_32(A_0_1);
     const int64_t B_at_1 = j * 68 + k;
-    const float B_0_4 = B[B_at_1];
-    C_j0_s += A_0_1 * B_0_4;
-    const float B_0_5 = B[B_at_1 + 68];
-    C_j1_s += A_0_1 * B_0_5;
-    const float B_0_6 = B[B_at_1 + 136];
-    C_j2_s += A_0_1 * B_0_6;
-    const float B_0_7 = B[B_at_1 + 204];
-    C_j3_s += A_0_1 * B_0_7;
-    const float A_0_2 = A[A_at_1 + 1];
-    const float B_0_8 = B[B_at_1 + 1];
-    C_j0_s += A_0_2 * B_0_8;
-    const float B_0_9 = B[B_at_1 + 69];
-    C_j1_s += A_0_2 * B_0_9;
-    const float B_0_10 = B[B_at_1 + 137];
-    C_j2_s += A_0_2 * B_0_10;
-    const float B_0_11 = B[B_at_1 + 205];
-    C_j3_s += A_0_2 * B_0_11;
-    const float A_0_3 = A[A_at_1 + 2];
-    const float B_0_12 = B[B_at_1 + 2];
-    C_j0_s += A_0_3 * B_0_12;
-    const float B_0_13 = B[B_at_1 + 70];
-    C_j1_s += A_0_3 * B_0_13;
-    const float B_0_14 = B[B_at_1 + 138];
-    C_j2_s += A_0_3 * B_0_14;
-    const float B_0_15 = B[B_at_1 + 206];
-    C_j3_s += A_0_3 * B_0_15;
-    const float A_0_4 = A[A_at_1 + 3];
-    const float B_0_16 = B[B_at_1 + 3];
-    C_j0_s += A_0_4 * B_0_16;
-    const float B_0_17 = B[B_at_1 + 71];
-    C_j1_s += A_0_4 * B_0_17;
-    const float B_0_18 = B[B_at_1 + 139];
-    C_j2_s += A_0_4 * B_0_18;
-    const float B_0_19 = B[B_at_1 + 207];
-    C_j3_s += A_0_4 * B_0_19;
+    const f32x8 B_0_4 = load_first4_f32x8(B + B_at_1);
+    C_j0 += A_0_1 * B_0_4;
+    const f32x8 B_0_5 = load_first4_f32x8(B + B_at_1 + 68);
+    C_j1 += A_0_1 * B_0_5;
+    const f32x8 B_0_6 = load_first4_f32x8(B + B_at_1 + 136);
+    C_j2 += A_0_1 * B_0_6;
+    const f32x8 B_0_7 = load_first4_f32x8(B + B_at_1 + 204);
+    C_j3 += A_0_1 * B_0_7;
   }
   const f32x8 t = lower8by8_f32x8(C_j0, C_j2) + upper8by8_f32x8(C_j0, C_j2);
   const f32x8 t_1 = lower8by8_f32x8(C_j1, C_j3) + upper8by8_f32x8(C_j1, C_j3);
   const f32x8 t_2 = lower4by4_f32x8(t, t_1) + upper4by4_f32x8(t, t_1);
-  const f32x4 t_3 = lower2_f32x8(t_2) + upper2_f32x8(t_2);
-  const f32x4 t_4 = (f32x4){C_j0_s, C_j1_s, C_j2_s, C_j3_s};
-  f32x4 C_j0_total = t_3 + t_4;
+  f32x4 C_j0_total = lower2_f32x8(t_2) + upper2_f32x8(t_2);
   store_f32x4(C + i * 500 + j, C_j0_total);
 }
 

@@ -59,7 +59,21 @@ static inline int64_t mdh_clamp(int64_t i, int64_t extent) {
 static inline int mdh_inside(int64_t i, int64_t extent) { return i >= 0 && i < extent; }
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
-static inline f32x8 mdh_inside_f32x8(int condition, const float* p, int64_t first, int64_t step, int64_t extent, int64_t stride, float outside) {
+static inline unsigned mdh_inside_lanes(int condition, int64_t first, int64_t extent, int64_t lanes) {
+  const int64_t begin = first > 0 ? 0 : -first < lanes ? -first : lanes;
+  const int64_t left = extent - first;
+  const int64_t end = left < 0 ? 0 : left < lanes ? left : lanes;
+  return condition ? ((1u << end) - 1) & ~((1u << begin) - 1) : 0;
+}
+static inline f32x8 mdh_inside1_f32x8(int condition, const float* p, int64_t first, int64_t step, int64_t extent, int64_t stride, float outside) {
+#if defined(__AVX512VL__) && (defined(__clang__) || __GNUC__ >= 12) && !defined(__SANITIZE_ADDRESS__)
+  typedef float words __attribute__((vector_size(32)));
+  const f32x8 r = outside - (f32x8){0};
+  unsigned char m0 = mdh_inside_lanes(condition, first, extent, 8);
+  __asm__("" : "+r"(m0));
+  const f32x8 v0 = (f32x8)__builtin_ia32_loadups256_mask((const float*)p + (first), (words)r, m0);
+  return v0;
+#else
   if (!condition) return outside - (f32x8){0};
   if (step * stride == 1 && first >= 0 && first + 8 * step <= extent) {
     return *(const f32x8_unaligned*)(p + first * stride);
@@ -70,61 +84,62 @@ static inline f32x8 mdh_inside_f32x8(int condition, const float* p, int64_t firs
     r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;
   }
   return r;
+#endif
 }
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
 
 static inline void tile_i64_anywhere(const float* restrict x, const float* restrict w, float* restrict y, const int64_t i) {
-  const f32x8 x__0 = mdh_inside_f32x8(1, x, i - 1, 1, 1000, 1, 0.0f);
+  const f32x8 x__0 = mdh_inside1_f32x8(1, x, i - 1, 1, 1000, 1, 0.0f);
   const float w_0 = w[0];
   f32x8 y_i0 = x__0 * w_0;
-  const f32x8 x__0_1 = mdh_inside_f32x8(1, x, i + 7, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_1 = mdh_inside1_f32x8(1, x, i + 7, 1, 1000, 1, 0.0f);
   f32x8 y_i8 = x__0_1 * w_0;
-  const f32x8 x__0_2 = mdh_inside_f32x8(1, x, i + 15, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_2 = mdh_inside1_f32x8(1, x, i + 15, 1, 1000, 1, 0.0f);
   f32x8 y_i16 = x__0_2 * w_0;
-  const f32x8 x__0_3 = mdh_inside_f32x8(1, x, i + 23, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_3 = mdh_inside1_f32x8(1, x, i + 23, 1, 1000, 1, 0.0f);
   f32x8 y_i24 = x__0_3 * w_0;
-  const f32x8 x__0_4 = mdh_inside_f32x8(1, x, i + 31, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_4 = mdh_inside1_f32x8(1, x, i + 31, 1, 1000, 1, 0.0f);
   f32x8 y_i32 = x__0_4 * w_0;
-  const f32x8 x__0_5 = mdh_inside_f32x8(1, x, i + 39, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_5 = mdh_inside1_f32x8(1, x, i + 39, 1, 1000, 1, 0.0f);
   f32x8 y_i40 = x__0_5 * w_0;
-  const f32x8 x__0_6 = mdh_inside_f32x8(1, x, i + 47, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_6 = mdh_inside1_f32x8(1, x, i + 47, 1, 1000, 1, 0.0f);
   f32x8 y_i48 = x__0_6 * w_0;
-  const f32x8 x__0_7 = mdh_inside_f32x8(1, x, i + 55, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_7 = mdh_inside1_f32x8(1, x, i + 55, 1, 1000, 1, 0.0f);
   f32x8 y_i56 = x__0_7 * w_0;
-  const f32x8 x__0_8 = mdh_inside_f32x8(1, x, i, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_8 = mdh_inside1_f32x8(1, x, i, 1, 1000, 1, 0.0f);
   const float w_0_1 = w[1];
   y_i0 += x__0_8 * w_0_1;
-  const f32x8 x__0_9 = mdh_inside_f32x8(1, x, i + 8, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_9 = mdh_inside1_f32x8(1, x, i + 8, 1, 1000, 1, 0.0f);
   y_i8 += x__0_9 * w_0_1;
-  const f32x8 x__0_10 = mdh_inside_f32x8(1, x, i + 16, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_10 = mdh_inside1_f32x8(1, x, i + 16, 1, 1000, 1, 0.0f);
   y_i16 += x__0_10 * w_0_1;
-  const f32x8 x__0_11 = mdh_inside_f32x8(1, x, i + 24, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_11 = mdh_inside1_f32x8(1, x, i + 24, 1, 1000, 1, 0.0f);
   y_i24 += x__0_11 * w_0_1;
-  const f32x8 x__0_12 = mdh_inside_f32x8(1, x, i + 32, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_12 = mdh_inside1_f32x8(1, x, i + 32, 1, 1000, 1, 0.0f);
   y_i32 += x__0_12 * w_0_1;
-  const f32x8 x__0_13 = mdh_inside_f32x8(1, x, i + 40, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_13 = mdh_inside1_f32x8(1, x, i + 40, 1, 1000, 1, 0.0f);
   y_i40 += x__0_13 * w_0_1;
-  const f32x8 x__0_14 = mdh_inside_f32x8(1, x, i + 48, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_14 = mdh_inside1_f32x8(1, x, i + 48, 1, 1000, 1, 0.0f);
   y_i48 += x__0_14 * w_0_1;
-  const f32x8 x__0_15 = mdh_inside_f32x8(1, x, i + 56, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_15 = mdh_inside1_f32x8(1, x, i + 56, 1, 1000, 1, 0.0f);
   y_i56 += x__0_15 * w_0_1;
-  const f32x8 x__0_16 = mdh_inside_f32x8(1, x, i + 1, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_16 = mdh_inside1_f32x8(1, x, i + 1, 1, 1000, 1, 0.0f);
   const float w_0_2 = w[2];
   y_i0 += x__0_16 * w_0_2;
-  const f32x8 x__0_17 = mdh_inside_f32x8(1, x, i + 9, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_17 = mdh_inside1_f32x8(1, x, i + 9, 1, 1000, 1, 0.0f);
   y_i8 += x__0_17 * w_0_2;
-  const f32x8 x__0_18 = mdh_inside_f32x8(1, x, i + 17, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_18 = mdh_inside1_f32x8(1, x, i + 17, 1, 1000, 1, 0.0f);
   y_i16 += x__0_18 * w_0_2;
-  const f32x8 x__0_19 = mdh_inside_f32x8(1, x, i + 25, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_19 = mdh_inside1_f32x8(1, x, i + 25, 1, 1000, 1, 0.0f);
   y_i24 += x__0_19 * w_0_2;
-  const f32x8 x__0_20 = mdh_inside_f32x8(1, x, i + 33, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_20 = mdh_inside1_f32x8(1, x, i + 33, 1, 1000, 1, 0.0f);
   y_i32 += x__0_20 * w_0_2;
-  const f32x8 x__0_21 = mdh_inside_f32x8(1, x, i + 41, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_21 = mdh_inside1_f32x8(1, x, i + 41, 1, 1000, 1, 0.0f);
   y_i40 += x__0_21 * w_0_2;
-  const f32x8 x__0_22 = mdh_inside_f32x8(1, x, i + 49, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_22 = mdh_inside1_f32x8(1, x, i + 49, 1, 1000, 1, 0.0f);
   y_i48 += x__0_22 * w_0_2;
-  const f32x8 x__0_23 = mdh_inside_f32x8(1, x, i + 57, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_23 = mdh_inside1_f32x8(1, x, i + 57, 1, 1000, 1, 0.0f);
   y_i56 += x__0_23 * w_0_2;
   store_f32x8(y + i, y_i0);
   store_f32x8(y + i + 8, y_i8);
@@ -199,38 +214,38 @@ static inline void tile_i64(const float* restrict x, const float* restrict w, fl
 }
 
 static inline void tile_i40_anywhere(const float* restrict x, const float* restrict w, float* restrict y, const int64_t i) {
-  const f32x8 x__0 = mdh_inside_f32x8(1, x, i - 1, 1, 1000, 1, 0.0f);
+  const f32x8 x__0 = mdh_inside1_f32x8(1, x, i - 1, 1, 1000, 1, 0.0f);
   const float w_0 = w[0];
   f32x8 y_i0 = x__0 * w_0;
-  const f32x8 x__0_1 = mdh_inside_f32x8(1, x, i + 7, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_1 = mdh_inside1_f32x8(1, x, i + 7, 1, 1000, 1, 0.0f);
   f32x8 y_i8 = x__0_1 * w_0;
-  const f32x8 x__0_2 = mdh_inside_f32x8(1, x, i + 15, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_2 = mdh_inside1_f32x8(1, x, i + 15, 1, 1000, 1, 0.0f);
   f32x8 y_i16 = x__0_2 * w_0;
-  const f32x8 x__0_3 = mdh_inside_f32x8(1, x, i + 23, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_3 = mdh_inside1_f32x8(1, x, i + 23, 1, 1000, 1, 0.0f);
   f32x8 y_i24 = x__0_3 * w_0;
-  const f32x8 x__0_4 = mdh_inside_f32x8(1, x, i + 31, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_4 = mdh_inside1_f32x8(1, x, i + 31, 1, 1000, 1, 0.0f);
   f32x8 y_i32 = x__0_4 * w_0;
-  const f32x8 x__0_5 = mdh_inside_f32x8(1, x, i, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_5 = mdh_inside1_f32x8(1, x, i, 1, 1000, 1, 0.0f);
   const float w_0_1 = w[1];
   y_i0 += x__0_5 * w_0_1;
-  const f32x8 x__0_6 = mdh_inside_f32x8(1, x, i + 8, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_6 = mdh_inside1_f32x8(1, x, i + 8, 1, 1000, 1, 0.0f);
   y_i8 += x__0_6 * w_0_1;
-  const f32x8 x__0_7 = mdh_inside_f32x8(1, x, i + 16, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_7 = mdh_inside1_f32x8(1, x, i + 16, 1, 1000, 1, 0.0f);
   y_i16 += x__0_7 * w_0_1;
-  const f32x8 x__0_8 = mdh_inside_f32x8(1, x, i + 24, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_8 = mdh_inside1_f32x8(1, x, i + 24, 1, 1000, 1, 0.0f);
   y_i24 += x__0_8 * w_0_1;
-  const f32x8 x__0_9 = mdh_inside_f32x8(1, x, i + 32, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_9 = mdh_inside1_f32x8(1, x, i + 32, 1, 1000, 1, 0.0f);
   y_i32 += x__0_9 * w_0_1;
-  const f32x8 x__0_10 = mdh_inside_f32x8(1, x, i + 1, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_10 = mdh_inside1_f32x8(1, x, i + 1, 1, 1000, 1, 0.0f);
   const float w_0_2 = w[2];
   y_i0 += x__0_10 * w_0_2;
-  const f32x8 x__0_11 = mdh_inside_f32x8(1, x, i + 9, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_11 = mdh_inside1_f32x8(1, x, i + 9, 1, 1000, 1, 0.0f);
   y_i8 += x__0_11 * w_0_2;
-  const f32x8 x__0_12 = mdh_inside_f32x8(1, x, i + 17, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_12 = mdh_inside1_f32x8(1, x, i + 17, 1, 1000, 1, 0.0f);
   y_i16 += x__0_12 * w_0_2;
-  const f32x8 x__0_13 = mdh_inside_f32x8(1, x, i + 25, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_13 = mdh_inside1_f32x8(1, x, i + 25, 1, 1000, 1, 0.0f);
   y_i24 += x__0_13 * w_0_2;
-  const f32x8 x__0_14 = mdh_inside_f32x8(1, x, i + 33, 1, 1000, 1, 0.0f);
+  const f32x8 x__0_14 = mdh_inside1_f32x8(1, x, i + 33, 1, 1000, 1, 0.0f);
   y_i32 += x__0_14 * w_0_2;
   store_f32x8(y + i, y_i0);
   store_f32x8(y + i + 8, y_i8);

@@ -14,26 +14,26 @@
 //   b: (i) -> (i)   b[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=50000|50000|50000|40|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//   model=OpenMP+SIMD+RM; tile=50016|50016|50016|32|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // Schedule:
-//   COR: tile i=50000
-//   L2: tile i=50000
-//   L1: tile i=40
+//   COR: tile i=50016
+//   L2: tile i=50016
+//   L1: tile i=32
 //   RM: tile i=8
 //   input x: copy never
 //   input y: copy never
 //   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
-//   COR i 2 | L1 i 1250 | RM i 5 | SIMD i 8
+//   COR i 2 | L1 i 1563 | RM i 4 | SIMD i 8
 //
 // (De/re)-composition of recurrence (i = 100000) for OpenMP+SIMD+RM
 // 0    | D1     D2      D3 x,y  D4 x,y | S1     S2      S3 x,y  S4 x,y  S5 a,b  S6 a,b | R1     R2      R3 a,b  R4 a,b
 // --------------------------------------------------------------------------------------------------------------------
 // 2    | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM RM   [1]    | (1,1)  COR,0   MM MM   [1]
-// 1250 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM RM   [1]    | (4,1)  L1,0    MM MM   [1]
-// 5    | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM RM   [1]    | (5,1)  RM,0    RM RM   [1]
+// 1563 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM RM   [1]    | (4,1)  L1,0    MM MM   [1]
+// 4    | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM RM   [1]    | (5,1)  RM,0    RM RM   [1]
 // 8    | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM RM   [1]    | (6,1)  SIMD,0  RM RM   [1]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
 // place in the order of all levels, as (layer,dimension). 2: layer and
@@ -67,8 +67,8 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
   (void)scratch;
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
-    const int64_t part_begin = chunk * 50000;
-    const int64_t part_end = mdh_min(part_begin + 50000, 100000);
+    const int64_t part_begin = chunk * 50016;
+    const int64_t part_end = mdh_min(part_begin + 50016, 100000);
     float total0 = x[part_begin];
     float total1 = y[part_begin];
     a[part_begin] = total0;
@@ -96,8 +96,8 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
   float* restrict b_i_offset = (float*)(scratch + 64);
   __asm__("" : "+r"(b_i_offset));
   if (thread == 0) {
-    float total0_1 = a[49999];
-    float total1_1 = b[49999];
+    float total0_1 = a[50015];
+    float total1_1 = b[50015];
     a_i_offset[1] = total0_1;
     b_i_offset[1] = total1_1;
   }
@@ -113,8 +113,8 @@ static void stage_2(const int64_t thread, const int64_t threads, const float* re
   __asm__("" : "+r"(b_i_offset));
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
-    const int64_t part_begin = chunk * 50000;
-    const int64_t part_end = mdh_min(part_begin + 50000, 100000);
+    const int64_t part_begin = chunk * 50016;
+    const int64_t part_end = mdh_min(part_begin + 50016, 100000);
     if (chunk == 0) {
     } else {
       for (int64_t i = part_begin; i + 8 <= part_end; i += 8) {

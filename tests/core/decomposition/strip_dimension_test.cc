@@ -16,10 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Expression Product(const std::string& type, const std::string& filter) {
+Expression Product(const std::string& type, const std::string& filter,
+                   const std::string& filters = "8") {
   Result<Expression> expression =
-      ParseExpression(absl::StrCat("g<T = ", type, " | I = 4, G = 3, K = 8, C = 6> := ",
-                                   "out_view<T>( y: (i,g,k,c) -> (i, K*g + k) ) o ",
+      ParseExpression(absl::StrCat("g<T = ", type, " | I = 4, G = 3, K = ", filters,
+                                   ", C = 6> := ", "out_view<T>( y: (i,g,k,c) -> (i, K*g + k) ) o ",
                                    "md_hom<I,G,K,C>( f, (++, ++, ++, +) ) o inp_view<T,T>( ",
                                    "x: (i,g,k,c) -> (i, C*g + c), w: (i,g,k,c) -> (", filter,
                                    ", c) ) ", "where f(x, w) -> y { y = x * w }"),
@@ -42,6 +43,21 @@ TEST(StripDimensionTest, IsTheOneOfTheIndexOrOfGroupsOfNeighbours) {
   EXPECT_EQ(StripsOf("K*g + k + 1"), -1);
   EXPECT_EQ(StripsOf("2*k"), -1);
   EXPECT_EQ(StripsOf("10*g + k"), -1);
+}
+
+// Of groups with one filter each.
+TEST(StripDimensionTest, DimensionsOfOnePointAreNotCounted) {
+  const auto lone = [](const std::string& filter, const std::string& filters) {
+    const Expression expression = Product("fp32", filter, filters);
+    return LoneDimension(expression, expression.inputs()[1], 0);
+  };
+  EXPECT_EQ(lone("K*g + k", "1"), 1);
+  EXPECT_EQ(lone("K*g + k", "8"), -1);
+  EXPECT_EQ(lone("k", "8"), 2);
+  EXPECT_EQ(lone("2*g + k", "1"), -1);
+  EXPECT_EQ(lone("g + k + 1", "1"), -1);
+  const Expression alone = Product("fp32", "K*g + k", "1");
+  EXPECT_EQ(StripDimension(alone, alone.inputs()[1], 0), 1);
 }
 
 std::string ErrorOf(const std::string& type, int64_t tile, const std::string& rest) {

@@ -13,7 +13,7 @@
 namespace mdh {
 
 // Of what bounds say; counts up when one of them, or a rate, is defined in another way.
-inline constexpr int kBoundVersion = 9;
+inline constexpr int kBoundVersion = 10;
 // A rate is at least so much of what was reached, and a launch takes at least so much of the least
 // one.
 inline constexpr double kAboveReached = 1.02;

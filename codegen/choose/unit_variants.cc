@@ -28,7 +28,7 @@ constexpr double kBytesFromMemory = 2000;
 // Cycles until the first stage is there, or that of a block's next tile beside its results, until
 // another is beside what its bytes take, from one launch to the next, and until all blocks of a
 // cluster are at a barrier.
-constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 4000,
+constexpr double kFirstStage = 1300, kStageOfNext = 450, kStageLatency = 1000, kToNextLaunch = 4000,
                  kMeeting = 1500;
 constexpr double kRoles = 500;  // until a producer begins, of a block
 // That a stage takes longer whose operands no block has read before, and less if threads copy them.
@@ -36,9 +36,9 @@ constexpr double kFirstRead = 700, kLessByThreads = 300;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
-constexpr double kCopyInstructions = 6, kSingleInstructions = 80;
+constexpr double kCopyInstructions = 6, kSingleInstructions = 60;
 // Of an element that is computed, while which the unit waits.
-constexpr double kComputedInstructions = 30;
+constexpr double kComputedInstructions = 25;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr double kUneven = 6;  // of the power mean of a stage's cycles and those that it waits
 constexpr int kSwizzle = 8;
@@ -139,7 +139,7 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, doub
     if (!is_a && plan.is_shared) continue;
     const double asked = pays || operand.row_lines > 1 ? unit.sharers_of(is_a) : 1;
     const auto readers = static_cast<double>(is_a ? plan.tiles_n : plan.tiles_m);
-    points += there * lines / asked * (operand.is_tensor ? 1 + 1 / readers : 1);
+    points += there * lines / asked * (operand.is_tensor ? 1 + 1 / (readers * readers) : 1);
     arriving += there;
   }
   const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
@@ -286,11 +286,16 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
-  const double first = std::min(1.0, resident * places / (all * unit.turns));
+  // Of what blocks ask for first, all wait for what one of them brings from memory.
+  const double asked = all * unit.turns * stages * (unit.rows + unit.columns);
+  const double once = static_cast<double>(plan.batches * (plan.m + plan.n) * plan.stages_k);
+  const double first =
+      std::min(1.0, resident * places / (all * unit.turns)) * (1 + std::min(1.0, once / asked)) / 2;
   const StageCycles stage = CyclesOfStage(plan, unit, first);
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
-                       unit.turns * (stages * stage.waited + meeting + storing) -
+                       unit.turns * (stages * stage.waited + meeting + storing) +
+                       (unit.cluster() > 1 ? (unit.turns - 1) * kMeeting : 0) -
                        (unit.turns - 1) * std::min(storing, kStageOfNext);
   // While one waits, or stores, others compute.
   const auto of = [&](double blocks) {

@@ -91,6 +91,6 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 29;
+inline constexpr int kGeneratorVersion = 30;
 
 }  // namespace mdh

@@ -376,12 +376,12 @@ TEST(JointStage, ConstraintsAreNamed) {
   std::vector<TuningParameters> others = parameters;
   const std::vector<Expression> parts = *ComputedExpressions(pipeline, groups);
   DeviceDescription narrow = Gpu();
-  narrow.blocks.max_threads_per_block = 64;
+  narrow.blocks.max_threads_per_block = 32;
   others[0] = DefaultParameters(pipeline, groups, CudaModel(), narrow)->at(0);
   EXPECT_THAT(
       Refusal(pipeline, group, others, Gpu()),
       AllOf(HasSubstr("step 1, row_max"),
-            HasSubstr("joint_threads (threads of a block in all steps of a group): 64 < ")));
+            HasSubstr("joint_threads (threads of a block in all steps of a group): 32 < ")));
   // Of two types, so that one step does not have the memory of the other.
   const Pipeline wide = *ParsePipeline(
       absl::StrReplaceAll(kSoftMax,

@@ -25,7 +25,7 @@ TEST(DeviceRates, OfAGpuFollowFromItsArchitecture) {
   h100.limits = {.clock_hz = 1.98e9, .memory_bytes_per_s = 3.352e12};
   const DeviceRates rates = RatesOf(h100, {.launch_overhead_ns = 1000});
   EXPECT_EQ(rates.ToText(),
-            "bound version: 9\narchitecture: cuda sm_90\ncores: 132\n"
+            "bound version: 10\narchitecture: cuda sm_90\ncores: 132\n"
             "cycles per second: 1980000000\n"
             "fp16 per cycle and core: 256 multiplications, 256 additions, 256 in all\n"
             "fp32 per cycle and core: 128 multiplications, 128 additions, 128 in all\n"

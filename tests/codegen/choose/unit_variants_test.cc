@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -93,11 +94,12 @@ TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
 
 // Short reductions pay where many results of halves are stored, as units' rows are wide.
 TEST(UnitVariantsTest, RulesTakeUnitsForShortReductionsOfManyHalves) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
   TuningParameters variant;
-  EXPECT_FALSE(PrefersUnit(MatMul(1024, 1024, 1024), variant)) << "no unit";
-  variant.unit.rows = 128;
+  EXPECT_FALSE(PrefersUnit(MatMul(1024, 1024, 1024), kDevice, variant, kNever)) << "no unit";
+  variant.unit = {128, 128, 2, 4, 1};
   const auto prefers = [&](int64_t i, int64_t k, const std::string& type) {
-    return PrefersUnit(MatMul(i, 1024, k, type), variant);
+    return PrefersUnit(MatMul(i, 1024, k, type), kDevice, variant, kNever);
   };
   for (const char* type : {"bf16", "fp16"}) {
     EXPECT_TRUE(prefers(1024, 8, type)) << type;
@@ -110,6 +112,50 @@ TEST(UnitVariantsTest, RulesTakeUnitsForShortReductionsOfManyHalves) {
   variant.numerics = NumericsPolicy::kTf32;
   EXPECT_FALSE(prefers(1024, 31, "fp32")) << "no halves";
   EXPECT_TRUE(prefers(1024, 32, "fp32"));
+}
+
+// Most of a tile would have no points, and few blocks parts of the long sums.
+TEST(UnitVariantsTest, RulesTakeThreadsThatAreFaster) {
+  const Expression gram = *ParseExpression(
+      "gram<| I = 10, K = 360304> := out_view<fp64>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,I,K>( f, (++, ++, +) ) o inp_view<fp64>( a: (i,j,k) -> (i,k), (j,k) )\n"
+      "where f(x, y) -> C { C = x * y }\n");
+  EXPECT_FALSE(UnitVariants(gram, CudaModel(), kDevice, Default(gram), 4).empty());
+  EXPECT_EQ(Default(gram).unit.rows, 0);
+  const Expression square = MatMul(1024, 1024, 1024, "fp64");
+  const TuningParameters rules = Default(square);
+  ASSERT_GT(rules.unit.rows, 0);
+  const UnitPlan plan = CutForUnit(rules.unit, rules.combine_blocks, *PlanUnit(square));
+  const double cycles = UnitCycles(plan, rules, kDevice);
+  EXPECT_TRUE(PrefersUnit(square, kDevice, rules, 1.01 * cycles));
+  EXPECT_FALSE(PrefersUnit(square, kDevice, rules, 0.99 * cycles));
+}
+
+// Of four blocks a multiprocessor has room for one at a time, so that 30 of such clusters are
+// placed (NVIDIA H200): blocks that share a tile's sums wait for a second round where parts do not.
+TEST(UnitVariantsTest, ClustersOfSharersNeedPlaces) {
+  const Expression e = MatMul(512, 512, 8192);
+  TuningParameters parts = Default(e), shared = parts;
+  parts.unit = shared.unit = {128, 64, 2, 8, 4};
+  parts.combine_blocks = CombineBlocks::kPartials;
+  shared.combine_blocks = CombineBlocks::kCluster;
+  const auto cycles = [&](const TuningParameters& p) {
+    return UnitCycles(CutForUnit(p.unit, p.combine_blocks, *PlanUnit(e)), p, kDevice);
+  };
+  EXPECT_GT(cycles(shared), 1.4 * cycles(parts));
+  EXPECT_EQ(Default(e).combine_blocks, CombineBlocks::kPartials);
+}
+
+// A producer that is a stage ahead waits for it; with more stages there is less to wait for.
+TEST(UnitVariantsTest, FewStagesWait) {
+  const Expression e = MatMul(5000, 5000, 5000);
+  TuningParameters p = Default(e);
+  const auto cycles = [&](int stages) {
+    p.unit.stages = stages;
+    return UnitCycles(CutForUnit(p.unit, p.combine_blocks, *PlanUnit(e)), p, kDevice);
+  };
+  EXPECT_GT(cycles(2), 1.3 * cycles(4));
+  EXPECT_GT(cycles(3), cycles(4));
 }
 
 // Totals leave no registers for the widest tiles, and additions make memory matter less.

@@ -195,7 +195,8 @@ class Performance {
   Result<double> TimeChecked() { return TimeOn({&sets_[0], 1}, 1); }
 
   // Nanoseconds of one call, of `calls` that are timed together: on all sets in turn or, if there
-  // are more of them than calls, on the next ones, which the caches have lost since their last call.
+  // are more of them than calls, on the next ones, which the caches have lost since their last
+  // call.
   Result<double> Time(int64_t calls) {
     if (calls >= std::ssize(sets_)) return TimeOn(sets_, calls);
     std::vector<DeviceArguments> next;

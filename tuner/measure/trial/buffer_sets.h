@@ -18,11 +18,11 @@ namespace mdh {
 // than an eighth of its memory holds. 1 if there is no room for two.
 int64_t SetsBeyondCaches(int64_t set_bytes, const DeviceDescription& device);
 
-// How many calls are timed together, of which one on its own took `call_ns`: on all of `sets` in turn,
-// each time in the same way or, where that took too long, on some of them. Only a kernel that is as
-// long as a batch is timed on its own: what a short one takes is the launch as much as the kernel,
-// and a search that times some kernels with it and some without cannot compare them. `on_host`:
-// whether the threads of this process are the device.
+// How many calls are timed together, of which one on its own took `call_ns`: on all of `sets` in
+// turn, each time in the same way or, where that took too long, on some of them. Only a kernel that
+// is as long as a batch is timed on its own: what a short one takes is the launch as much as the
+// kernel, and a search that times some kernels with it and some without cannot compare them.
+// `on_host`: whether the threads of this process are the device.
 int64_t CallsTimedTogether(double call_ns, int64_t sets, bool on_host);
 
 // The sets beside the first one: inputs with the contents of the problem's, then outputs.

@@ -36,9 +36,9 @@ constexpr double kFirstRead = 700, kLessByThreads = 300;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
-constexpr double kCopyInstructions = 6, kSingleInstructions = 60;
+constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 // Of an element that is computed, while which the unit waits.
-constexpr double kComputedInstructions = 25;
+constexpr double kComputedInstructions = 20;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr double kUneven = 6;  // of the power mean of a stage's cycles and those that it waits
 constexpr int kSwizzle = 8;
@@ -47,6 +47,9 @@ constexpr double kPackingLaunch = 5000;  // cycles until stages can be copied fr
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there,
 // unless there are so many of them that storing halves takes longer.
 constexpr int64_t kFewestPoints = 8, kFewestDepth = 32, kManyResults = int64_t{1} << 20;
+
+// What the model of threads expects of what they take, in the mean.
+constexpr double kMoreForThreads = 1.6;
 
 struct UnitShape {
   int rows, columns, groups;
@@ -416,7 +419,7 @@ bool PrefersUnit(const Expression& expression, const DeviceDescription& device,
   if (plan->m < kFewestPoints || plan->n < kFewestPoints) return false;
   if (plan->section_k < (are_many ? kFewestPoints : kFewestDepth)) return false;
   const UnitPlan cut = CutForUnit(variant.unit, variant.combine_blocks, *plan);
-  return UnitCycles(cut, variant, device) < thread_cycles;
+  return UnitCycles(cut, variant, device) < thread_cycles / kMoreForThreads;
 }
 
 }  // namespace mdh

@@ -44,7 +44,7 @@ TEST_F(UnitSearchTest, MovesToWhatTheModelDidNotPropose) {
   double first = 0, best = 0;
   TuningParameters found;
   std::set<std::string> asked;
-  for (int n = 0; n < 150; ++n) {
+  for (int n = 0; n < 180; ++n) {
     const std::optional<TuningParameters> next = search.Ask();
     if (!next.has_value()) break;
     EXPECT_TRUE(asked.insert(ToText(*next)).second);

@@ -73,6 +73,7 @@ inline LowLevelExpression Lowered(const Case& c) {
   p.swizzle = c.swizzle;
   p.combine_blocks = c.combine;
   p.resident_blocks = 0;
+  p.mirrors = false;
   p.early_launches = EarlyLaunches::kStages;
   Result<LowLevelExpression> low_level = Lower(expression, CudaModel(), device, p);
   EXPECT_TRUE(low_level.ok()) << c.name << ": " << low_level.status();

@@ -27,8 +27,9 @@ IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points) {
 int LoneDimension(const Expression& expression, const Buffer& buffer, int x) {
   const std::vector<int64_t>& all = buffer.accesses[0].indices[x].coefficients;
   const int plain = PlainDimension(buffer, x);
-  if (plain >= 0 || buffer.accesses.size() > 1 || buffer.accesses[0].indices[x].constant != 0)
+  if (plain >= 0 || buffer.accesses.size() > 1 || buffer.accesses[0].indices[x].constant != 0) {
     return plain;
+  }
   int lone = -1;
   for (int d = 0; d < expression.rank(); ++d) {
     if (all[d] == 0 || expression.dimensions()[d].size == 1) continue;

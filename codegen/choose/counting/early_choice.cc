@@ -6,7 +6,8 @@ namespace mdh {
 namespace {
 
 // As measured on an H200, with three kinds of launches of 60 kernels: all that took up to 6 us
-// gained .3 to .8 us by beginning early, of those up to 40 us some lost up to a third.
+// gained .3 to .8 us by beginning early, of those up to 40 us some lost up to a third. In cycles of
+// the cost model, which expects a third more than they take.
 constexpr double kShortCycles = 16'000;
 // Of calls that wait for memory rather than for each other, up to 20 us gained.
 constexpr double kWaitingCycles = 55'000;

@@ -112,9 +112,10 @@ double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
   if (d + 1 == choice.dot) return static_cast<double>(CeilDivide(points, choice.group));
   if (d != choice.vector_dimension) return static_cast<double>(points);
   const int64_t vectors = points / choice.lanes, rest = points % choice.lanes;
-  if (e_.is_reduction(d))
+  if (e_.is_reduction(d)) {
     return static_cast<double>(vectors +
                                (rests_have_lanes_[d] ? std::min<int64_t>(1, rest) : rest));
+  }
   // The last vector may begin earlier, if there is another one.
   if (vectors > 0) return static_cast<double>(CeilDivide(points, choice.lanes));
   if (choice.dot == 0) return static_cast<double>(__builtin_popcountll(rest));

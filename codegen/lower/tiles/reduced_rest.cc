@@ -26,8 +26,9 @@ bool AddNothingAsZeros(const Expression& expression, int v) {
     const Buffer& buffer = expression.inputs()[ref.buffer];
     const auto moves = [v](const AffineIndex& index) { return index.coefficients[v] != 0; };
     if (!IsZeroWithoutPoint(buffer, v) ||
-        !std::ranges::any_of(buffer.accesses[ref.access].indices, moves))
+        !std::ranges::any_of(buffer.accesses[ref.access].indices, moves)) {
       return false;
+    }
     zeros.push_back(ScalarValue::Zero(f.parameters()[p].type));
   }
   return f.Evaluate(zeros) == *expression.reduction().identity();

@@ -258,6 +258,9 @@ class Tensor:
         self.shape, self.is_cpu = array.shape, device == "cpu"
         self.is_neg = lambda: is_neg
 
+    def is_contiguous(self):
+        return self.array.flags.c_contiguous
+
     def stride(self):
         return tuple(step // self.array.itemsize for step in self.array.strides)
 
@@ -272,6 +275,18 @@ def test_tensors_of_torch_are_taken_at_a_glance(load):
     kernel, given = load(), arrays()
     kernel(*map(Tensor, given.values()))
     assert given["C"][0, 0] == 2
+
+
+def test_single_elements_are_taken_at_a_glance(load):
+    arguments = (*Kernel.arguments[:2], argument_of("C", "fp32", (), is_output=True))
+    given = {**arrays(), "C": np.zeros((), np.float32)}
+    load(arguments=arguments)(*map(Tensor, given.values()))
+    assert given["C"] == 2
+    load(arguments=arguments)(*given.values())
+    with pytest.raises(ValueError, match="'C' is an output, but the array is read-only"):
+        load(arguments=arguments)(given["A"], given["B"], read_only(given["C"]))
+    with pytest.raises(TypeError, match="'C' is a number of numpy, which has no memory of its own"):
+        load(arguments=arguments)(given["A"], given["B"], np.float32(1))
 
 
 @pytest.mark.parametrize("change", [

@@ -42,6 +42,12 @@ double LargestFinite(ScalarType type) {
   return Decoded(format, FirstSpecialPattern(format) - 1);
 }
 
+double WithoutInfinity(ScalarType type, double value) {
+  if (!std::isinf(value)) return value;
+  const double largest = LargestFinite(type);
+  return std::copysign(largest + std::ldexp(Epsilon(type) / 2, std::ilogb(largest)), value);
+}
+
 double SmallestNormal(ScalarType type) {
   return std::ldexp(1.0, 1 - ExponentBias(Info(type).format));
 }

@@ -148,6 +148,8 @@ constexpr uint64_t NanPattern(const FloatFormat& format) {
 double Epsilon(ScalarType type);         // from 1 to the next number
 double LargestFinite(ScalarType type);   // 65504 of fp16
 double SmallestNormal(ScalarType type);  // 2^-14 of fp16
+// Of an infinity the least number that is rounded to it, 65520 of fp16; else the value itself.
+double WithoutInfinity(ScalarType type, double value);
 
 // Whether every value of `from` is one of `to`.
 bool HoldsAllValues(ScalarType to, ScalarType from);

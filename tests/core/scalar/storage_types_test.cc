@@ -141,6 +141,10 @@ TEST(StorageTypesTest, PropertiesFollowFromTheFormat) {
   EXPECT_EQ(SmallestNormal(ScalarType::kFloat32), double{std::numeric_limits<float>::min()});
   EXPECT_EQ(Epsilon(ScalarType::kFloat64), std::numeric_limits<double>::epsilon());
   EXPECT_EQ(LargestFinite(ScalarType::kFloat8E4m3), 448);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(WithoutInfinity(ScalarType::kFloat16, -kInfinity), -65520);
+  EXPECT_EQ(WithoutInfinity(ScalarType::kFloat16, 7), 7);
+  EXPECT_EQ(WithoutInfinity(ScalarType::kFloat32, kInfinity), 0x1.ffffffp127);
   EXPECT_EQ(LargestFinite(ScalarType::kFloat8E5m2), 57344);
   EXPECT_EQ(SmallestNormal(ScalarType::kFloat8E4m3), 0x1p-6);
   EXPECT_EQ(Epsilon(ScalarType::kFloat8E5m2), 0.25);

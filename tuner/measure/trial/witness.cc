@@ -20,7 +20,9 @@ constexpr double kOfBoth = 2;
 
 bool AreAlike(const ReferenceField& field, double x, double y) {
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
-  if (std::isinf(x) || std::isinf(y)) return x == y;
+  if (std::isinf(x) && std::isinf(y)) return x == y;
+  x = WithoutInfinity(field.type, x);
+  y = WithoutInfinity(field.type, y);
   return std::abs(y - x) <=
          kOfBoth * field.tolerance * std::max({std::abs(x), std::abs(y), field.rms});
 }

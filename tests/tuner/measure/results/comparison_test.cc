@@ -99,6 +99,25 @@ TEST(Comparison, InfinityPassesOnlyWhereItIsExpected) {
   EXPECT_TRUE(Compare<float>({1, kInf}, {1, 3e38f}, ScalarType::kFloat32).has_value());
 }
 
+// Sums that are rounded to the largest number, or just beyond it.
+TEST(Comparison, WhatIsJustTooLargeMayBeInfinity) {
+  const auto halves = [](double a, double b) {
+    std::vector<std::byte> all(4);
+    ScalarValue::Real(ScalarType::kFloat16, a).Store(all.data());
+    ScalarValue::Real(ScalarType::kFloat16, b).Store(all.data() + 2);
+    return all;
+  };
+  const Expression sum = AddExpression(2, ScalarType::kFloat16);
+  const ReferenceBuffer finite = MakeReference(sum, 0, halves(1, 65504));
+  const ReferenceBuffer infinite = MakeReference(sum, 0, halves(1, kInf));
+  EXPECT_EQ(FirstMismatch(finite, halves(1, kInf).data(), kPoison), std::nullopt);
+  EXPECT_EQ(FirstMismatch(infinite, halves(1, 65504).data(), kPoison), std::nullopt);
+  EXPECT_TRUE(FirstMismatch(finite, halves(1, -kInf).data(), kPoison).has_value());
+  EXPECT_TRUE(FirstMismatch(infinite, halves(1, -65504).data(), kPoison).has_value());
+  EXPECT_TRUE(FirstMismatch(infinite, halves(1, 60000).data(), kPoison).has_value());
+  EXPECT_TRUE(FirstMismatch(finite, halves(kInf, 65504).data(), kPoison).has_value());
+}
+
 TEST(Comparison, ConstantResultsAreRecognized) {
   EXPECT_TRUE(IsConstant(Reference<float>({2, 2, 2}, ScalarType::kFloat32)));
   EXPECT_FALSE(IsConstant(Reference<float>({2, 2, 3}, ScalarType::kFloat32)));

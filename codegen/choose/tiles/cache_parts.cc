@@ -15,6 +15,7 @@ constexpr int64_t kBytesOfPage = 4096;
 constexpr int64_t kNearBytes = kBytesOfPage / 2;
 constexpr int64_t kFarBytes = 2 * kBytesOfPage;
 constexpr int64_t kFollowedRows = 16;
+constexpr int64_t kLongRow = 1024;  // results: shorter ones are worth less than points in common
 constexpr int64_t kRowsAhead = 32;  // a last cache answers before a tile has multiplied them
 constexpr double kPartsOfRows = 8;  // that the second-level cache keeps
 constexpr int64_t kNearPages = 64;  // that first-level translation buffers have entries for
@@ -196,6 +197,31 @@ int64_t CacheParts::IterationsAhead(const TileChoice& choice) const {
     rows = std::max<int64_t>(rows, std::min(kRowsAhead, kept / 2));
   }
   return rows == 0 ? 0 : std::max<int64_t>(1, rows / choice.tile[innermost]);
+}
+
+std::vector<int64_t> CacheParts::OfOutputs(const std::vector<int64_t>& register_tile, int v) const {
+  std::vector<int64_t> part = register_tile;
+  int64_t bytes = 0;  // of the results of a column
+  for (const Buffer& buffer : e_.outputs()) bytes += buffer.type.size_bytes();
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) part[d] = size(d);
+    if (!e_.is_reduction(d) && d != v) bytes *= part[d];
+  }
+  const int64_t most = device_.l2_bytes / 2;
+  for (int d = e_.rank() - 1; d >= 0; --d) {
+    if (e_.is_reduction(d) || d == v) continue;
+    const bool reads_again = std::ranges::all_of(e_.inputs(), [&](const Buffer& buffer) {
+      return buffer.size_bytes() <= device_.l2_bytes || StrideAlong(buffer, 0, v) == 0 ||
+             StrideAlong(buffer, 0, d) == 0;
+    });
+    const int64_t whole = bytes / part[d] * size(d);
+    if (!reads_again || whole * std::min(size(v), kLongRow) > most) continue;
+    part[d] = size(d);
+    bytes = whole;
+  }
+  const int64_t fitting = std::max<int64_t>(1, most / bytes / register_tile[v]) * register_tile[v];
+  part[v] = std::min(size(v), fitting);
+  return part;
 }
 
 void CacheParts::Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,

@@ -49,6 +49,10 @@ class CacheParts {
   // `reduced` together they have at most `most` points.
   void Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
                const std::vector<int>& reduced, int64_t most = kMostRows) const;
+  // Where results are added to once for every few points of the reductions, along all of which the
+  // part goes: the second-level cache keeps its results, long rows of them, and of as many points
+  // as possible that read the same rows of what no cache keeps. `v`: the dimension with lanes.
+  std::vector<int64_t> OfOutputs(const std::vector<int64_t>& register_tile, int v) const;
   // As many points along words as have pages that the first-level translation buffer finds, of
   // the operand that is packed in strips: where strips are as narrow as a line, and used once,
   // finding pages takes longer than all else.

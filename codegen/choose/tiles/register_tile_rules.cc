@@ -95,7 +95,11 @@ class Rules {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
       (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
-    if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
+    if (p_.accumulate_in == AccumulateIn::kOutput) {
+      const std::vector<int64_t> part = parts_.OfOutputs(registers(), vector_dimension_);
+      for (int l = 1; l < innermost_; ++l) p_.tile[l] = part;
+      return;
+    }
     // Stencils read rows that were read a row or a plane before: long rows are worth more than
     // blocks. Else there may be nothing that a cache could keep.
     if (!e_.has_reduction() || !parts_.ReadAgain() || SlidesAlongRows()) {
@@ -168,23 +172,6 @@ class Rules {
       if (choice.packed[b] && StrideAlong(e_.inputs()[b], 0, d) != 0) return true;
     }
     return false;
-  }
-
-  // The output is added to once for every few points of the reductions.
-  void KeepOutputsInCache() {
-    std::vector<int64_t> tile;
-    int64_t rows = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      const bool is_whole = e_.is_reduction(d) || d == vector_dimension_;
-      tile.push_back(is_whole ? size(d) : registers()[d]);
-      if (!is_whole) rows *= tile[d];
-    }
-    const int v = vector_dimension_;
-    int64_t bytes = 0;
-    for (const Buffer& buffer : e_.outputs()) bytes += rows * buffer.type.size_bytes();
-    const int64_t most = std::max<int64_t>(1, device_.l1_bytes / 2 / bytes / registers()[v]);
-    if (most * registers()[v] < size(v)) tile[v] = most * registers()[v];
-    for (int l = 1; l < innermost_; ++l) p_.tile[l] = tile;
   }
 
   // ---- Order ----

@@ -355,7 +355,7 @@ class Ranking {
     const double once = choice.dot > 0 ? kWordsReadOnce : kReadOnce;
     if (!IsReadOnceInRows(once) || cost_.MemoryCycles(choice) == 0) return;
     some.accumulates_in_output = true;
-    some.tile[innermost] = std::max<int64_t>(8, 4 * group);
+    some.tile[innermost] = std::min<int64_t>(8 * group, 16);
     Add(some);
   }
 

@@ -25,7 +25,7 @@ constexpr size_t kMaxRowDimensions = 4;
 constexpr int64_t kMostTileRows = 16;
 constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
 // Of an input in memory: how often it is read where memory is what limits.
-constexpr double kReadOnce = 8, kWordsReadOnce = 32;
+constexpr double kReadOnce = 9, kWordsReadOnce = 32;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 // Vectors of a row along a reduction beside which combining its lanes takes long.

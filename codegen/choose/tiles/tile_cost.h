@@ -70,6 +70,7 @@ class TileCost {
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
   bool CutsRows(const TileChoice& choice, int input) const;
+  bool CutsLongRows(const TileChoice& choice, int input, int reduction) const;
   bool HasLanes(const TileChoice& choice, int input) const;
   double StepBytes(const TileChoice& choice, int input) const;
   double StepsAlong(const TileChoice& choice, int input) const;

@@ -18,6 +18,7 @@ constexpr double kLineCycles = 12;         // a line of memory that nothing fetc
 constexpr double kTransposedVector = 1.3;  // its load, its store, or a shuffle for it
 constexpr double kPackedLineCycles = 2;    // a line that is packed
 constexpr double kLongRunBytes = 512;
+constexpr double kOfParts = 0.25, kFewUses = 8;  // of what a line takes that nothing fetches ahead
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr double kCutRowCycles = 6;      // a line, of rows of which tiles jump from part to part
 constexpr double kLoneStreamCycles = 2;  // a line, for half as many rows at a time
@@ -61,6 +62,18 @@ bool TileCost::CutsRows(const TileChoice& choice, int input) const {
   return step >= 1 && step <= kFarthestShuffled && choice.tile[v] < e_.dimensions()[v].size;
 }
 
+// Whether tiles go along a long reduction through parts of the rows of an input that memory has,
+// and that is used a few times only: what fetches lines ahead follows whole rows better, however
+// long the parts are.
+bool TileCost::CutsLongRows(const TileChoice& choice, int input, int reduction) const {
+  const Input& in = inputs_[input];
+  const int v = choice.vector_dimension;
+  if (v < 0 || reduction < 0 || in.strides[0][v] != 1) return false;
+  const double far = static_cast<double>(std::max(device_.l2_bytes, device_.l3_bytes / 4));
+  return in.bytes > far && in.reuse <= kFewUses && e_.dimensions()[reduction].size >= 64 &&
+         choice.tile[v] < e_.dimensions()[v].size;
+}
+
 // Rows of large inputs that are read a few bytes at a time, and too many at once.
 double TileCost::MemoryCycles(const TileChoice& choice) const {
   int innermost = -1;
@@ -93,7 +106,8 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     }
     if (input.reuse >= 64) continue;  // caches are filled once and read often
     const double each = comes_ahead ? kStreamCycles : kLineCycles;
-    if (walks_rows) cycles += lines * each * std::max(0.0, 1 - run / kLongRunBytes);
+    const double least = CutsLongRows(choice, b, innermost) ? kOfParts : 0;
+    if (walks_rows) cycles += lines * each * std::max(least, 1 - run / kLongRunBytes);
     if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
       cycles += lines * kLineCycles / 2;
     // The rows of stencils were read a row or a plane before.

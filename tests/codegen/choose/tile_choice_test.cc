@@ -293,6 +293,23 @@ TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {
   EXPECT_EQ(p.tile[0], (std::vector<int64_t>{1, 4096, 12544}));  // rows stay whole
 }
 
+// What fetches lines ahead follows whole rows: results stay in the second-level cache meanwhile.
+TEST(TileChoiceTest, FewRowsTimesALargeMatrixGoAlongWholeRows) {
+  const auto part_of = [](const char* rows, const char* columns) {
+    const Expression few = Shipped("matmul.mdh", {{"I", rows}, {"J", columns}, {"K", "4096"}});
+    const TuningParameters p = DefaultParameters(few, OpenMpSimdRegistersModel(), WideDevice());
+    EXPECT_EQ(p.accumulate_in, AccumulateIn::kOutput) << rows << " x " << columns;
+    return std::vector<int64_t>{p.tile[1][0], p.tile[1][1]};
+  };
+  EXPECT_EQ(part_of("1", "8192"), (std::vector<int64_t>{1, 8192}));
+  EXPECT_EQ(part_of("8", "4096"), (std::vector<int64_t>{8, 4096}));
+  // As much of them as there is room for.
+  const std::vector<int64_t> part = part_of("8", "100000");
+  EXPECT_EQ(part[0], 8);
+  EXPECT_LT(part[1], 100000);
+  EXPECT_LE(8 * part[1] * 4, WideDevice().l2_bytes / 2);
+}
+
 // Of a Gram matrix, of rows of one buffer, those with lanes are packed as a product's are.
 TEST(TileChoiceTest, AccessesOfOneBufferThatMoveApartArePackedApart) {
   const Expression gram = *ParseExpression(R"(

@@ -44,11 +44,12 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
                        const CUnitOptions& options, bool streams, CPrinter& printer) {
   const Stage& stage = program.stages[number];
   const std::string body = printer.Print(stage.body, 1);
+  const std::string code = WithoutComments(body);
   const std::string pointers =
-      ScratchPointers(program, layout, GnuC(), GnuC().parameter_restrict, body);
+      ScratchPointers(program, layout, GnuC(), GnuC().parameter_restrict, code);
   const bool is_alone = options.threads == 1;
   std::string unused;
-  const auto is_used = [&](const std::string& name) { return Mentions(body + pointers, name); };
+  const auto is_used = [&](const std::string& name) { return Mentions(code + pointers, name); };
   for (const std::string name : {"thread", "threads"}) {
     if (is_alone && is_used(name)) {
       absl::StrAppend(&unused, "  const int64_t ", name, " = ", name == "thread" ? 0 : 1, ";\n");

@@ -18,7 +18,9 @@ constexpr double kLineCycles = 12;         // a line of memory that nothing fetc
 constexpr double kTransposedVector = 1.3;  // its load, its store, or a shuffle for it
 constexpr double kPackedLineCycles = 2;    // a line that is packed
 constexpr double kLongRunBytes = 512;
-constexpr double kOfParts = 0.25, kFewUses = 8;  // of what a line takes that nothing fetches ahead
+constexpr double kOfParts = 0.25;  // of that, for a line where tiles go through parts of long rows
+constexpr double kFewUses = 8;     // of an element
+constexpr int64_t kLongReduction = 64;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr double kCutRowCycles = 6;      // a line, of rows of which tiles jump from part to part
 constexpr double kLoneStreamCycles = 2;  // a line, for half as many rows at a time
@@ -70,7 +72,8 @@ bool TileCost::CutsLongRows(const TileChoice& choice, int input, int reduction) 
   const int v = choice.vector_dimension;
   if (v < 0 || reduction < 0 || in.strides[0][v] != 1) return false;
   const double far = static_cast<double>(std::max(device_.l2_bytes, device_.l3_bytes / 4));
-  return in.bytes > far && in.reuse <= kFewUses && e_.dimensions()[reduction].size >= 64 &&
+  return in.bytes > far && in.reuse <= kFewUses &&
+         e_.dimensions()[reduction].size >= kLongReduction &&
          choice.tile[v] < e_.dimensions()[v].size;
 }
 
